@@ -1,0 +1,1 @@
+"""Measurements of speed; never run as tests."""

@@ -1,0 +1,1 @@
+"""Retrieval and text, in pure Python: imports neither Django, Ninja nor Celery."""

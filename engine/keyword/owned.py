@@ -1,0 +1,104 @@
+"""The passage table and the texts, kept by an index that stands alone (a sealed vault, a test)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine import scope_sql
+from engine.protocols import Connect
+from engine.text.normalize import normalize, without_surrogates
+from engine.types import Passage, Scope
+
+CREATE_TEXTS = """
+    CREATE TABLE IF NOT EXISTS {texts} (
+        id INTEGER PRIMARY KEY, title TEXT NOT NULL, body TEXT NOT NULL, meta TEXT NOT NULL,
+        normalized TEXT NOT NULL)"""
+UPSERT_PASSAGE = """
+    INSERT OR REPLACE INTO {passages} (id, owner_id, vault_id, session, type, is_shared, is_pinned,
+        is_archived, retained_ms, expires_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+UPSERT_TEXTS = "INSERT OR REPLACE INTO {texts} VALUES (?, ?, ?, ?, ?)"
+DELETE = ("DELETE FROM {passages} WHERE id = ?", "DELETE FROM {texts} WHERE id = ?")
+CLEAR = ("DELETE FROM {passages} WHERE id IN (SELECT id FROM {texts})", "DELETE FROM {texts}")
+READ = "SELECT id, title, body, meta FROM {texts} WHERE id IN (SELECT value FROM json_each(?))"
+HOLDING = """
+    SELECT p.id FROM {texts} t JOIN {passages} p ON p.id = t.id
+    WHERE {holds} AND {condition} ORDER BY p.id"""
+
+_SEPARATOR = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTexts:
+    """The three texts of one passage."""
+
+    title: str
+    body: str
+    meta: str
+
+
+class OwnedPassages:
+    """Creates, fills and reads ``scope_sql.TABLE`` and a table of texts beside it."""
+
+    def __init__(self, connect: Connect, table: str) -> None:
+        self._connect = connect
+        self._table = table
+
+    def ensure(self) -> None:
+        """Create both tables when absent."""
+        self._connect().execute(scope_sql.CREATE_TABLE)
+        self._connect().execute(self._sql(CREATE_TEXTS))
+
+    def upsert(self, passages: Sequence[Passage]) -> None:
+        """Store scope columns and texts of passages."""
+        database = self._connect()
+        database.executemany(self._sql(UPSERT_PASSAGE), list(map(_scope_row, passages)))
+        database.executemany(self._sql(UPSERT_TEXTS), list(map(_text_row, passages)))
+
+    def delete(self, rows: Sequence[tuple[int]]) -> None:
+        """Forget passages."""
+        for statement in DELETE:
+            self._connect().executemany(self._sql(statement), rows)
+
+    def clear(self) -> None:
+        """Forget every passage that was stored here."""
+        self.ensure()
+        for statement in CLEAR:
+            self._connect().execute(self._sql(statement))
+
+    def texts(self, ids: Collection[int]) -> Mapping[int, StoredTexts]:
+        """Texts of passages by id; unknown ids are absent."""
+        rows = self._connect().execute(self._sql(READ), (json.dumps(list(ids)),)).fetchall()
+        return {passage_id: StoredTexts(*fields) for passage_id, *fields in rows}
+
+    def holding(self, parts: Sequence[str], scope: Scope) -> list[int]:
+        """Ids within the scope whose normalised texts hold every part, by reading them all."""
+        condition, params = scope_sql.where(scope)
+        holds = " AND ".join(["instr(t.normalized, ?) > 0"] * len(parts))
+        sql = self._sql(HOLDING).replace("{holds}", holds).replace("{condition}", condition)
+        rows = self._connect().execute(sql, (*parts, *params)).fetchall()
+        return [int(row[0]) for row in rows]
+
+    def _sql(self, statement: str) -> str:
+        return statement.replace("{texts}", self._table).replace("{passages}", scope_sql.TABLE)
+
+
+def _scope_row(passage: Passage) -> tuple[int | str | None, ...]:
+    return (
+        passage.id,
+        passage.owner,
+        passage.vault,
+        passage.session,
+        passage.type.value if passage.type else "",
+        passage.is_shared,
+        passage.is_pinned,
+        passage.is_archived,
+        passage.retained_ms,
+        passage.expires_ms,
+    )
+
+
+def _text_row(passage: Passage) -> tuple[int | str, ...]:
+    fields = [*map(without_surrogates, (passage.title, passage.body, passage.meta))]
+    return (passage.id, *fields, _SEPARATOR.join(map(normalize, fields)))

@@ -1,0 +1,202 @@
+"""The seams. An implementation is done when its subclass of the contract suite passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+from engine.types import (
+    Candidate,
+    Health,
+    Match,
+    Matrix,
+    Passage,
+    Purpose,
+    Scope,
+    Signature,
+    Vector,
+)
+
+Row = tuple[Any, ...]
+
+
+class Cursor(Protocol):
+    """The part of a DB-API cursor that index classes use."""
+
+    def fetchall(self) -> list[Any]: ...
+    def fetchone(self) -> Any: ...
+
+
+class DatabaseConnection(Protocol):
+    """The part of a DB-API connection that index classes use (sqlite3 shorthand)."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Cursor: ...
+    def executemany(self, sql: str, parameters: Any, /) -> Cursor: ...
+
+
+Connect = Callable[[], DatabaseConnection]
+"""Gives the calling thread's connection; index writes share its transaction."""
+
+
+class EmbeddingSource(Protocol):
+    """Turns texts into unit vectors of one signature."""
+
+    @property
+    def name(self) -> str:
+        """Family of the source: ``local``, ``static``, ``remote``."""
+        ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def signature(self) -> Signature:
+        """Identity of the vector space. Raises ``EmbeddingFailed`` when it cannot be known yet."""
+        ...
+
+    def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
+        """Embed texts: shape ``(len(texts), dim)``, float32, rows of unit length.
+
+        Raises ``EmbeddingFailed``; never returns a row that is zero or not finite.
+        """
+        ...
+
+    def health(self) -> Health:
+        """Whether it can embed now, by really doing so or by a recent success. Never raises."""
+        ...
+
+
+class KeywordIndex(Protocol):
+    """BM25 over title, body and metadata of passages."""
+
+    @property
+    def name(self) -> str: ...
+
+    def ensure(self) -> None:
+        """Create the index when absent; never touches existing rows."""
+        ...
+
+    def upsert(self, passages: Sequence[Passage]) -> None: ...
+
+    def delete(self, ids: Collection[int]) -> None:
+        """Forget passages; unknown ids are fine."""
+        ...
+
+    def clear(self) -> None: ...
+
+    def terms(self, query: str) -> tuple[str, ...]:
+        """The distinct terms a query is cut into, in order."""
+        ...
+
+    def search(
+        self, query: str, *, scope: Scope, limit: int, match: Match = Match.ANY
+    ) -> list[Candidate]:
+        """Best passages within the scope, best first. Raises ``InvalidQuery`` when no term is left.
+
+        Nothing in ``query`` is ever an operator. Ties are broken by passage id.
+        """
+        ...
+
+    def count(self) -> int: ...
+
+    def health(self) -> Health:
+        """Whether a real search works now. Never raises."""
+        ...
+
+
+class VectorStore(Protocol):
+    """Vectors by passage id, of one signature."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def signature(self) -> Signature: ...
+
+    def ensure(self) -> None:
+        """Create the index of this signature when absent; never touches another's."""
+        ...
+
+    def upsert(self, vectors: Mapping[int, Vector], *, hashes: Mapping[int, str]) -> None:
+        """Store vectors with the hash of the text they came from.
+
+        Raises ``DimensionMismatch``, ``ZeroVector``, or ``UnknownPassage`` for an id that has no passage.
+        """
+        ...
+
+    def delete(self, ids: Collection[int]) -> None:
+        """Forget vectors; unknown ids are fine."""
+        ...
+
+    def drop(self) -> None:
+        """Remove every vector of this signature."""
+        ...
+
+    def search(self, vector: Vector, *, scope: Scope, limit: int) -> list[Candidate]:
+        """Nearest passages within the scope by cosine, best first, ties by passage id.
+
+        The scope is applied before the nearest are chosen: a small owner beside a huge one gets
+        its hits.
+        """
+        ...
+
+    def count(self) -> int: ...
+
+    def health(self) -> Health:
+        """Whether a real search works now. Never raises."""
+        ...
+
+
+class PassageSource(Protocol):
+    """Reads passages from the user-owned tables."""
+
+    def load(self, ids: Collection[int]) -> Mapping[int, Passage]:
+        """Passages by id; ids that no longer exist are absent."""
+        ...
+
+    def recent(self, scope: Scope, limit: int) -> list[int]:
+        """Newest passages within the scope, one for each parent, newest first."""
+        ...
+
+
+class Reranker(Protocol):
+    """Reorders the top candidates."""
+
+    @property
+    def name(self) -> str: ...
+
+    def rerank(
+        self, query: str, candidates: Sequence[tuple[Candidate, Passage]]
+    ) -> list[Candidate]:
+        """Same set out as in, in a new order. Raises ``EngineError`` when it cannot."""
+        ...
+
+    def health(self) -> Health: ...
+
+
+class TextGenerator(Protocol):
+    """A language model that writes text."""
+
+    @property
+    def model(self) -> str: ...
+
+    def generate(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int) -> str: ...
+
+    def health(self) -> Health: ...
+
+
+class MemoryBackend(Protocol):
+    """A store of memories other than our own tables (first seed, MemoryBackend)."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def display_name(self) -> str: ...
+
+    def create(self, draft: Mapping[str, object]) -> Mapping[str, object]: ...
+    def get(self, memory_id: str) -> Mapping[str, object] | None: ...
+    def update(self, memory_id: str, changes: Mapping[str, object]) -> bool: ...
+    def delete(self, memory_id: str) -> bool: ...
+    def search(self, query: str, *, owner: str, limit: int) -> list[Mapping[str, object]]: ...
+    def health(self) -> Health: ...

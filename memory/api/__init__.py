@@ -1,0 +1,26 @@
+"""The REST API: one NinjaAPI, one router for each group of routes."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from ninja import NinjaAPI
+
+from memory.api import engine, errors, jobs, keys, memories, settings
+from memory.api.auth import BearerKey, StudioSession
+
+api = NinjaAPI(
+    title="Memory Studio",
+    version="1",
+    description="Long-term memory for LLM applications.",
+    auth=[BearerKey(), StudioSession()],
+    docs_decorator=login_required,
+    parser=errors.JsonParser(),
+    urls_namespace="api",
+)
+errors.register(api)
+# Routes with a fixed name come before the one that takes any id.
+api.add_router("/memory", engine.router)
+api.add_router("/memory", memories.router)
+api.add_router("/settings", settings.router)
+api.add_router("/keys", keys.router)
+api.add_router("/jobs", jobs.router)

@@ -1,0 +1,41 @@
+"""Who calls: a bearer key, or the signed-in studio session (with CSRF for changes)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.conf import settings
+from django.http import HttpRequest
+from ninja.security import HttpBearer
+from ninja.security.apikey import APIKeyCookie
+
+from memory.principal import ALL_SCOPES, Principal
+from memory.services import keys
+
+
+class BearerKey(HttpBearer):
+    """``Authorization: Bearer ms_…``."""
+
+    def authenticate(self, request: HttpRequest, token: str) -> Principal:
+        """The principal of the key. Raises ``Unauthorized``."""
+        return keys.authenticate(token)
+
+
+class StudioSession(APIKeyCookie):
+    """The session of a signed-in studio user; changes need the CSRF token."""
+
+    param_name = settings.SESSION_COOKIE_NAME
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> Principal | None:
+        """The principal of the session, or None."""
+        user = request.user
+        if not user.is_authenticated:
+            return None
+        return Principal(
+            kind="studio", name=user.get_username(), scopes=ALL_SCOPES, user_id=user.pk
+        )
+
+
+def caller(request: HttpRequest) -> Principal:
+    """The principal that authentication left on the request."""
+    return cast(Principal, getattr(request, "auth"))  # noqa: B009

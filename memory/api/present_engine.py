@@ -1,0 +1,131 @@
+"""Engine status and compactions to the shapes of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from memory.clock import iso
+from memory.services.compaction import Outcome, Plan
+from memory.services.status import EngineStatus, TierState
+
+
+def status_out(status: EngineStatus) -> dict[str, Any]:
+    """The first seed's engine status, and ours beside it."""
+    covered = status.coverage
+    return {
+        "keyword": {**_tier(status.keyword), "backend": status.keyword.label},
+        "embedding": {
+            **_tier(status.embedding),
+            "source": status.source,
+            "model": status.model,
+            "dimensions": status.dimensions,
+            "cacheStats": {
+                "hits": status.cache_hits,
+                "misses": status.cache_misses,
+                "size": status.cache_size,
+            },
+        },
+        "vectorStore": {
+            **_tier(status.vector_store),
+            "backend": status.vector_store.label,
+            "rowCount": covered.indexed if covered.signature else 0,
+            "needsReindex": covered.pending,
+        },
+        "qdrant": {
+            **_tier(status.qdrant),
+            "enabled": status.qdrant.code != "disabled",
+            "healthy": False,
+            "latencyMs": None,
+            "error": None if status.qdrant.code == "disabled" else status.qdrant.code,
+        },
+        "rerank": {
+            "enabled": status.rerank.code != "disabled",
+            "provider": None,
+            "model": None,
+            "available": False,
+            "reason": "rerank disabled"
+            if status.rerank.code == "disabled"
+            else status.rerank.reason,
+        },
+        "coverage": {
+            "passages": covered.passages,
+            "indexed": covered.indexed,
+            "pending": covered.pending,
+            "failed": covered.failed,
+            "percent": covered.percent,
+            "signature": covered.signature,
+            "building": covered.building,
+            "buildingPercent": covered.building_percent,
+        },
+    }
+
+
+def _tier(tier: TierState) -> dict[str, Any]:
+    return {"available": tier.available, "reason": tier.reason or None}
+
+
+def plans_out(plans: Sequence[Plan]) -> dict[str, Any]:
+    """What a compaction would do (``SummarizeOut``, dry)."""
+    return {
+        "candidates": [
+            {
+                "id": str(item.memory.pk),
+                "apiKeyId": str(plan.owner.uid),
+                "type": item.memory.type,
+                "key": item.memory.key,
+                "content": item.memory.content,
+                "tokens": item.memory.tokens,
+                "createdAt": iso(item.memory.created_at),
+                "newContent": item.new_content,
+            }
+            for plan in plans
+            for item in plan.candidates
+        ],
+        "totalTokens": sum(plan.total_tokens for plan in plans),
+        "tokensSaved": sum(plan.tokens_saved for plan in plans),
+        "originalCount": sum(plan.original_count for plan in plans),
+        "summarizedCount": sum(len(plan.candidates) for plan in plans),
+        "deletedCount": 0,
+        "summaryId": None,
+        "dryRun": True,
+        "summaries": [
+            {
+                "apiKeyId": str(plan.owner.uid),
+                "compactionId": None,
+                "summaryIds": [],
+                "texts": list(plan.texts),
+                "originalCount": len(plan.candidates),
+                "tokensSaved": plan.tokens_saved,
+            }
+            for plan in plans
+        ],
+        "jobId": None,
+    }
+
+
+def summarized_out(plans: Sequence[Plan], outcome: Outcome) -> dict[str, Any]:
+    """What a compaction did (``SummarizeOut``)."""
+    summaries = [
+        {
+            "apiKeyId": str(done.api_key.uid),
+            "compactionId": str(done.pk),
+            "summaryIds": done.summary_ids,
+            "texts": outcome.texts.get(str(done.pk), []),
+            "originalCount": done.original_count,
+            "tokensSaved": done.tokens_saved,
+        }
+        for done in outcome.compactions
+    ]
+    ids = [summary_id for done in outcome.compactions for summary_id in done.summary_ids]
+    return {
+        **plans_out(plans),
+        "tokensSaved": sum(done.tokens_saved for done in outcome.compactions),
+        "deletedCount": sum(
+            done.original_count for done in outcome.compactions if done.summary_ids
+        ),
+        "summaryId": ids[0] if ids else None,
+        "dryRun": False,
+        "summaries": summaries,
+        "jobId": str(outcome.job.pk),
+    }

@@ -1,0 +1,61 @@
+"""What the shapes share: camelCase outside, strict types, unknown fields refused or dropped."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+TypeName = Literal["factual", "episodic", "procedural", "semantic"]
+
+
+def _valid_text(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("the text holds a NUL character")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("the text is not valid Unicode") from None
+    return value
+
+
+Text = Annotated[str, AfterValidator(_valid_text)]
+NonEmpty = Annotated[Text, Field(min_length=1)]
+Metadata = dict[str, Any]
+
+
+class Shape(Schema):
+    """A response, or a request that drops unknown fields."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, strict=True)
+
+
+class Strict(Shape):
+    """A request that refuses unknown fields."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, strict=True, extra="forbid"
+    )
+
+
+class Success(Shape):
+    """The whole answer of a change that has nothing else to tell."""
+
+    success: bool = True
+
+
+class ErrorDetail(Shape):
+    """What is wrong: a stable code, a message for people, and the fields it is about."""
+
+    code: str
+    message: str
+    fields: dict[str, str] | None = None
+    request_id: str
+
+
+class ErrorBody(Shape):
+    """The one error shape."""
+
+    error: ErrorDetail

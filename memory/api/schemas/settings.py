@@ -1,0 +1,131 @@
+"""Shapes of ``/api/settings``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from memory.api.schemas.base import NonEmpty, Shape, Strict, Text, TypeName
+
+Days = Annotated[int, Field(ge=1, le=365)]
+
+
+def _endpoint(value: str | None) -> str | None:
+    """A base URL that can be called: http(s), a host, no credentials, query or fragment."""
+    text = (value or "").strip()
+    if not text:
+        return None
+    if len(text) > 2048 or any(mark in text for mark in "?#\\") or not text.isprintable():
+        raise ValueError("not a plain base URL")
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise ValueError("not a URL") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise ValueError("an http or https URL is needed")
+    if "@" in parts.netloc:
+        raise ValueError("a URL must not carry credentials")
+    return text
+
+
+def _blank_to_none(value: str | None) -> str | None:
+    text = (value or "").strip()
+    if len(text) > 2048:
+        raise ValueError("at most 2,048 characters")
+    return text or None
+
+
+Endpoint = Annotated[str | None, AfterValidator(_endpoint)]
+Optional = Annotated[Text | None, AfterValidator(_blank_to_none)]
+
+
+class MemorySettingsIn(Strict):
+    """PUT ``/api/settings/memory``: any of the fields."""
+
+    enabled: bool | None = None
+    max_tokens: Annotated[int, Field(ge=0, le=16_000)] | None = None
+    retention_days: Days | None = None
+    strategy: Literal["recent", "semantic", "hybrid"] | None = None
+    skills_enabled: bool | None = None
+    embedding_source: Literal["remote", "static", "transformers", "auto"] | None = None
+    embedding_provider_model: Optional = None
+    transformers_enabled: bool | None = None
+    static_enabled: bool | None = None
+    rerank_enabled: bool | None = None
+    rerank_provider_model: Optional = None
+    vector_store: Literal["sqlite-vec", "qdrant", "auto", "in-process", "pgvector"] | None = None
+    primary_backend: Text | None = None
+    fallback_backends: list[Text] | None = None
+    backend_configs: dict[str, dict[str, Any]] | None = None
+    custom_base_url: Endpoint = None
+    custom_model_id: Optional = None
+    custom_api_key: Text | None = None
+    auto_summarize: bool | None = None
+    local_model: Literal["multilingual-e5-small", "use-multilingual"] | None = None
+    fusion: Literal["scores", "rrf"] | None = None
+    retention_days_by_type: dict[TypeName, Days] | None = None
+
+
+class QdrantSettingsIn(Strict):
+    """PUT ``/api/settings/qdrant``; an empty ``apiKey`` removes the key."""
+
+    enabled: bool | None = None
+    host: Text | None = None
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    collection: NonEmpty | None = None
+    embedding_model: NonEmpty | None = None
+    quantization: Literal["none", "int8", "binary"] | None = None
+    api_key: Text | None = None
+
+
+class QdrantSettingsOut(Shape):
+    """The Qdrant settings; never the key itself."""
+
+    enabled: bool
+    host: str
+    port: int
+    collection: str
+    embedding_model: str
+    quantization: str
+    has_api_key: bool
+    api_key_masked: str | None
+
+
+class QdrantHealthOut(Shape):
+    """Whether the store answers a real search."""
+
+    ok: bool
+    latency_ms: float
+    error: str | None = None
+
+
+class QdrantSearchIn(Strict):
+    """POST ``/api/settings/qdrant/search``."""
+
+    query: NonEmpty
+    top_k: Annotated[int, Field(ge=1, le=50)] = 5
+
+
+class QdrantCleanupOut(Shape):
+    """Result of a clean-up of expired points."""
+
+    ok: bool
+    deleted_count: int
+    retention_days: int
+    error: str | None = None
+
+
+class ModelChoice(Shape):
+    """One embedding model to choose."""
+
+    value: str
+    label: str
+
+
+class ModelChoices(Shape):
+    """Embedding models that a Qdrant collection may name."""
+
+    models: list[ModelChoice]

@@ -1,0 +1,55 @@
+"""``manage.py import_memories FILE --api-key NAME``: JSON export, JSON list or JSONL."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from memory.errors import ServiceError
+from memory.models import ApiKey
+from memory.principal import SYSTEM
+from memory.services import exchange, keys, signin
+
+
+class Command(BaseCommand):
+    """Imports memories in the foreground, with progress."""
+
+    help = "Import memories from a JSON export, a JSON list or JSONL."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """The file, and the key that will own the memories."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--api-key", default=None, help="owner; made when it does not exist")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Read, store, report."""
+        signin.first_start()
+        name = options["api_key"]
+        if name and not ApiKey.objects.filter(name=name).exists():
+            keys.create(SYSTEM, name)
+        try:
+            with options["file"].open("rb") as file:
+                records = exchange.read_records(file)
+            report = exchange.import_records(SYSTEM, records, owner=name, progress=self._progress)
+        except OSError as error:
+            raise CommandError(f"cannot read {options['file']}: {error.strerror}") from None
+        except ServiceError as error:
+            raise CommandError(error.message) from None
+        self._report(report)
+
+    def _progress(self, done: int, total: int) -> None:
+        if self.stderr.isatty():
+            self.stderr.write(f"\r{done:,} of {total:,}", ending="")
+
+    def _report(self, report: exchange.ImportReport) -> None:
+        if self.stderr.isatty():
+            self.stderr.write("")
+        for problem in report.problems:
+            self.stderr.write(f"record {problem.place}: {problem.message}")
+        self.stdout.write(
+            f"{report.imported:,} imported, {report.updated:,} updated, {report.skipped:,} skipped "
+            f"in {report.seconds:.1f} s ({report.per_second:,.0f} a second)"
+        )

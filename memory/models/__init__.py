@@ -1,0 +1,25 @@
+"""User-owned tables and the relational part of the derived ones."""
+
+from memory.models.access import ApiKey, SignInLink
+from memory.models.audit import AuditEntry, RetrievalCount
+from memory.models.index import Passage, PassageChange, VectorIndex, VectorMark
+from memory.models.job import Job
+from memory.models.memory import Compaction, Memory, MemoryRevision, MemoryUse
+from memory.models.settings import EngineSettings
+
+__all__ = [
+    "ApiKey",
+    "AuditEntry",
+    "Compaction",
+    "EngineSettings",
+    "Job",
+    "Memory",
+    "MemoryRevision",
+    "MemoryUse",
+    "Passage",
+    "PassageChange",
+    "RetrievalCount",
+    "SignInLink",
+    "VectorIndex",
+    "VectorMark",
+]

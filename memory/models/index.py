@@ -1,0 +1,111 @@
+"""The relational part of the derived data: passages, their change log, vector indexes and marks.
+
+The column names of ``Passage`` and ``PassageChange`` are a contract with
+``engine.scope_sql``; a test compares them.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from memory.models.access import ApiKey
+from memory.models.memory import Memory
+
+
+class Passage(models.Model):
+    """One indexed piece of a memory (or, later, of a card), with the columns a scope filters on.
+
+    ``start`` and ``end`` are code points of the memory's content; ``text_hash`` stands for the
+    embedded text, ``keyword_hash`` for all that the keyword index holds. Times are milliseconds
+    since the epoch, so that SQL and numpy compare the same numbers.
+    """
+
+    class Kind(models.TextChoices):
+        MEMORY = "memory"
+        CARD = "card"
+
+    kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.MEMORY)
+    memory = models.ForeignKey(
+        Memory, on_delete=models.CASCADE, null=True, blank=True, related_name="passages"
+    )
+    ordinal = models.PositiveIntegerField(default=0)
+    start = models.PositiveIntegerField(default=0)
+    end = models.PositiveIntegerField(default=0)
+    text_hash = models.CharField(max_length=64)
+    keyword_hash = models.CharField(max_length=64)
+    owner = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="+")
+    vault_id = models.BigIntegerField(null=True, blank=True)
+    session = models.CharField(max_length=200, blank=True, default="")
+    type = models.CharField(max_length=12)
+    is_shared = models.BooleanField(default=False)
+    is_pinned = models.BooleanField(default=False)
+    is_archived = models.BooleanField(default=False)
+    created_ms = models.BigIntegerField()
+    retained_ms = models.BigIntegerField()
+    expires_ms = models.BigIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("memory", "ordinal"), name="passage_place"),)
+        indexes = (
+            models.Index(fields=("owner", "-created_ms"), name="passage_owner_newest"),
+            models.Index(fields=("-created_ms",), name="passage_newest"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.memory_id}[{self.ordinal}]"
+
+
+class PassageChange(models.Model):
+    """Change log that in-process indexes of any process follow."""
+
+    id = models.BigAutoField(primary_key=True)
+    passage_id = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.pk}: {self.passage_id}"
+
+
+class VectorIndex(models.Model):
+    """One vector space in the store. At most one is active; another may be building beside it."""
+
+    class State(models.TextChoices):
+        BUILDING = "building"
+        ACTIVE = "active"
+        RETIRED = "retired"
+
+    signature = models.CharField(max_length=300, unique=True)
+    source = models.CharField(max_length=40)
+    model = models.CharField(max_length=200)
+    revision = models.CharField(max_length=200)
+    dim = models.PositiveIntegerField()
+    state = models.CharField(max_length=8, choices=State.choices)
+    created_at = models.DateTimeField()
+    activated_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("state",), condition=models.Q(state="active"), name="vector_one_active"
+            ),
+            models.UniqueConstraint(
+                fields=("state",), condition=models.Q(state="building"), name="vector_one_building"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.signature
+
+
+class VectorMark(models.Model):
+    """A passage that still needs a vector in an index (the outbox)."""
+
+    index = models.ForeignKey(VectorIndex, on_delete=models.CASCADE, related_name="marks")
+    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+")
+    attempts = models.PositiveSmallIntegerField(default=0)
+    error = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("index", "passage"), name="mark_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.index_id}: {self.passage_id}"

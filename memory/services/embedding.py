@@ -1,0 +1,267 @@
+"""Vectors: which index is active, filling it in the background and before a search, switching."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Count, F, Q, QuerySet
+
+from engine.errors import EmbeddingFailed, EngineError
+from engine.protocols import EmbeddingSource
+from engine.text.template import embedded_text
+from engine.types import Purpose, Scope
+from memory import jobs, wiring
+from memory.clock import now
+from memory.models import Job, Passage, PassageChange, VectorIndex, VectorMark
+from memory.passage_reader import PassageReader
+from memory.services import passages
+
+BATCH: Final = 16
+EAGER_BATCH: Final = 4
+MAX_ATTEMPTS: Final = 3
+DEDUPE: Final = "vectors"
+RETRY_AFTER: Final = timedelta(seconds=60)
+TEXT_FAULTS: Final = frozenset({"invalid_response", "invalid_text"})
+"""Failures that one text may cause; every other one is an outage, and costs no attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How far the active index covers the passages. ``building`` is the index beside it."""
+
+    passages: int
+    indexed: int
+    pending: int
+    failed: int
+    signature: str | None
+    building: str | None = None
+    building_percent: float | None = None
+
+    @property
+    def percent(self) -> float:
+        """Share of passages with a vector, 0 to 100; rounded down, so that 100 means all."""
+        return int(1000 * self.indexed / self.passages) / 10 if self.passages else 100.0
+
+
+def embed_soon() -> None:
+    """Have the background job fill what is marked, once the transaction commits."""
+    jobs.enqueue(jobs.Order("reindex", dedupe_key=DEDUPE, requested_by="system"))
+
+
+def active_index() -> VectorIndex | None:
+    """The index that searches use."""
+    return VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE).first()
+
+
+def coverage() -> Coverage:
+    """Count passages, vectors and marks of the active index and of the one beside it."""
+    total = Passage.objects.count()
+    rows = {
+        row.state: row
+        for row in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED).annotate(
+            waiting=Count("marks"), failing=Count("marks", filter=~Q(marks__error=""))
+        )
+    }
+    active, building = rows.get("active"), rows.get("building")
+    waiting = active.waiting if active else total
+    beside = 100 * (total - building.waiting) / total if building and total else None
+    return Coverage(
+        passages=total,
+        indexed=total - waiting,
+        pending=waiting,
+        failed=active.failing if active else 0,
+        signature=active.signature if active else None,
+        building=building.signature if building else None,
+        building_percent=beside,
+    )
+
+
+def target_index() -> VectorIndex | None:
+    """The index the configured source fills: the active one, or one built beside it.
+
+    Makes the index with its marks where it is missing. None while no source is configured. Raises
+    ``EmbeddingFailed`` when the source cannot tell its signature yet.
+    """
+    source = wiring.resolve_source().source
+    if source is None:
+        return None
+    signature = source.signature
+    with transaction.atomic():
+        row = VectorIndex.objects.select_for_update().filter(signature=str(signature)).first()
+        if row is not None and row.state != VectorIndex.State.RETIRED:
+            return row
+        _discard_building()
+        first = not VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE).exists()
+        state = VectorIndex.State.ACTIVE if first else VectorIndex.State.BUILDING
+        row = row or VectorIndex(signature=str(signature), created_at=now())
+        row.source, row.model = signature.source, signature.model
+        row.revision, row.dim = signature.revision, signature.dim
+        row.state, row.activated_at = state, now() if first else None
+        row.save()
+        wiring.store_for(row).ensure()
+        passages.mark_all(row)
+    return row
+
+
+def fill(context: jobs.JobContext) -> dict[str, int]:
+    """Handler of the job ``reindex``: rebuild keywords where asked, then embed what is marked."""
+    _rebuild_keywords(context)
+    processed = errors = 0
+    index = target_index()
+    while index is not None:
+        source = wiring.source_for(index)
+        batch = list(_marks(index)[:BATCH])
+        if source is None or not batch:
+            break
+        done, failed = _embed_marked(index, source, batch)
+        processed, errors = processed + done, errors + failed
+        left = index.marks.count()
+        context.progress(processed, processed + left, message=index.signature)
+        _rebuild_keywords(context)
+    if index is not None and not index.marks.exists():
+        switch(index)
+    pending = index.marks.count() if index else Passage.objects.count()
+    context.progress(processed, processed + pending, force=True)
+    return {"processed": processed, "errors": errors, "pending": pending}
+
+
+def switch(index: VectorIndex) -> None:
+    """Make a complete index the active one; the earlier one is dropped."""
+    if index.state == VectorIndex.State.ACTIVE:
+        return
+    with transaction.atomic():
+        for earlier in VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE):
+            _drop(earlier)
+        VectorIndex.objects.filter(pk=index.pk).update(
+            state=VectorIndex.State.ACTIVE, activated_at=now()
+        )
+
+
+def backfill(scope: Scope, *, budget_ms: float) -> int:
+    """Embed waiting passages of a scope before a search, within a time budget; how many.
+
+    Small on purpose: one new memory is found at once, thousands are left to the job.
+    """
+    index = active_index()
+    source = wiring.source_for(index) if index else None
+    if index is None or source is None or not wiring.is_loaded(source):
+        return 0
+    deadline = time.monotonic() + budget_ms / 1000
+    marks = _marks(index).order_by("-passage_id")
+    if scope.owners is not None:
+        marks = marks.filter(passage__owner__in=scope.owners)
+    done = 0
+    while time.monotonic() < deadline:
+        batch = list(marks[:EAGER_BATCH])
+        if not batch:
+            break
+        try:
+            embedded, failed = _embed_marked(index, source, batch)
+        except EngineError:
+            # The search itself meets the same outage, and its account says so.
+            break
+        done += embedded
+        if failed:
+            break
+    return done
+
+
+def _marks(index: VectorIndex) -> QuerySet[VectorMark]:
+    return index.marks.filter(attempts__lt=MAX_ATTEMPTS).order_by("passage_id")
+
+
+def _embed_marked(
+    index: VectorIndex, source: EmbeddingSource, marks: Sequence[VectorMark]
+) -> tuple[int, int]:
+    """Embed marked passages and store their vectors: how many worked, how many failed."""
+    found = PassageReader().load([mark.passage_id for mark in marks])
+    rows = list(found.values())
+    texts = [embedded_text(row.title, row.body) for row in rows]
+    try:
+        vectors = source.embed(texts, purpose=Purpose.DOCUMENT)
+    except EmbeddingFailed as error:
+        if error.code not in TEXT_FAULTS:
+            raise
+        return _one_by_one(index, source, marks, error)
+    hashes = {row.id: row.text_hash for row in rows}
+    with transaction.atomic():
+        current = dict(Passage.objects.filter(pk__in=hashes).values_list("pk", "text_hash"))
+        # A text that changed meanwhile keeps its mark: this vector is already out of date.
+        valid = [i for i, row in enumerate(rows) if current.get(row.id) == row.text_hash]
+        store = wiring.store_for(index)
+        store.upsert({rows[i].id: vectors[i] for i in valid}, hashes=hashes)
+        index.marks.filter(passage__in=[rows[i].id for i in valid]).delete()
+    return len(valid), 0
+
+
+def _one_by_one(
+    index: VectorIndex,
+    source: EmbeddingSource,
+    marks: Sequence[VectorMark],
+    error: EmbeddingFailed,
+) -> tuple[int, int]:
+    """Find the text that a batch failed over; only that one is set aside."""
+    if len(marks) == 1:
+        index.marks.filter(pk=marks[0].pk).update(attempts=F("attempts") + 1, error=error.code[:40])
+        return 0, 1
+    outcomes = [_embed_marked(index, source, [mark]) for mark in marks]
+    return sum(done for done, _ in outcomes), sum(failed for _, failed in outcomes)
+
+
+def _rebuild_keywords(context: jobs.JobContext) -> None:
+    """Write the keyword index again from a cursor that survives a restart, when asked to."""
+    context.refresh()
+    cursor = context.params.get("keyword_cursor")
+    if cursor is None:
+        return
+    reader, index, total = PassageReader(), wiring.keyword_index(), Passage.objects.count()
+    while True:
+        ids = list(
+            Passage.objects.filter(pk__gt=cursor).order_by("pk").values_list("pk", flat=True)[:500]
+        )
+        if not ids:
+            break
+        with transaction.atomic():
+            index.upsert(list(reader.load(ids).values()))
+        cursor = ids[-1]
+        context.save_params(keyword_cursor=cursor)
+        context.progress(Passage.objects.filter(pk__lte=cursor).count(), total, message="keyword")
+    context.save_params(keyword_cursor=None)
+
+
+def _discard_building() -> None:
+    for row in VectorIndex.objects.filter(state=VectorIndex.State.BUILDING):
+        _drop(row)
+
+
+def _drop(row: VectorIndex) -> None:
+    wiring.store_for(row).drop()
+    wiring.forget_store(row.pk)
+    row.delete()
+
+
+def resume() -> bool:
+    """Start the job again when marks wait and none works on them (called by the sweep)."""
+    waiting = VectorMark.objects.filter(attempts__lt=MAX_ATTEMPTS).exists()
+    missing = not VectorIndex.objects.exists() and Passage.objects.exists()
+    if not (waiting or missing):
+        return False
+    last = Job.objects.filter(dedupe_key=DEDUPE).order_by("-created_at").first()
+    if last is not None and last.state == Job.State.CANCELLED:
+        return False
+    if last is not None and last.finished_at and last.finished_at > now() - RETRY_AFTER:
+        return False
+    embed_soon()
+    return True
+
+
+def prune_changes(keep: int = 100_000) -> None:
+    """Forget old entries of the change log; an index that missed them loads itself again."""
+    newest = PassageChange.objects.order_by("-pk").values_list("pk", flat=True).first()
+    if newest is not None:
+        PassageChange.objects.filter(pk__lte=newest - keep).delete()

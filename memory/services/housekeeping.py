@@ -1,0 +1,91 @@
+"""What happens by itself: lapsed jobs, waiting vectors, old trash, old logs, loading the model."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings as django_settings
+from django.db import transaction
+
+from engine.errors import EngineError
+from memory import jobs, wiring
+from memory.clock import now
+from memory.errors import Conflict
+from memory.models import ApiKey, Job, Memory, Passage
+from memory.principal import SYSTEM
+from memory.services import audit, compaction, embedding, passages
+
+TRASH_LIFE: Final = timedelta(days=30)
+IMPORT_LIFE_S: Final = 7 * 24 * 3600
+PURGE_BATCH: Final = 200
+SUMMARIZE_EVERY: Final = timedelta(days=1)
+
+
+def start() -> int:
+    """Once, when a studio process begins: free the jobs an earlier one held, then ``tick``."""
+    jobs.void_own_leases()
+    count = tick()
+    _load_model()
+    return count
+
+
+def tick() -> int:
+    """Every half minute: send lapsed jobs again, and see to what nobody asked for by name."""
+    count = jobs.sweep()
+    embedding.resume()
+    purge_trash()
+    _summarize_on_schedule()
+    embedding.prune_changes()
+    _forget_uploads()
+    return count
+
+
+def purge_trash() -> int:
+    """Erase what has been in the trash for 30 days, a batch at a time; how many."""
+    old = Memory.objects.filter(trashed_at__lt=now() - TRASH_LIFE)[:PURGE_BATCH]
+    gone = list(old.select_related("api_key"))
+    if gone:
+        with transaction.atomic():
+            passages.remove(gone)
+            audit.record(SYSTEM, "memory.purge", ids=[row.pk for row in gone])
+            Memory.objects.filter(pk__in=[row.pk for row in gone]).delete()
+    return len(gone)
+
+
+def _summarize_on_schedule() -> None:
+    """Once a day compact by age what is out of retention, when the settings ask for it."""
+    chosen = wiring.settings()
+    if not chosen.auto_summarize or not ApiKey.objects.exists():
+        return
+    recent = Job.objects.filter(kind="compact", created_at__gt=now() - SUMMARIZE_EVERY)
+    if recent.exists():
+        return
+    request = compaction.CompactRequest(all_owners=True, older_than_days=chosen.retention_days)
+    if any(plan.candidates for plan in compaction.preview(SYSTEM, request)):
+        with contextlib.suppress(Conflict):  # one that was asked for by hand still waits
+            compaction.start(SYSTEM, request)
+
+
+def _load_model() -> None:
+    """Load the model in the background when there is something to search with it."""
+    source = wiring.resolve_source().source
+    if source is None or not Passage.objects.exists():
+        return
+    try:
+        source.health()
+    except EngineError:
+        # The engine page tells why; the first search tries again.
+        return
+
+
+def _forget_uploads() -> None:
+    folder = Path(django_settings.MEMORY_STUDIO_HOME) / "imports"
+    if not folder.is_dir():
+        return
+    oldest = now().timestamp() - IMPORT_LIFE_S
+    for path in folder.glob("*.json"):
+        if path.stat().st_mtime < oldest:
+            path.unlink(missing_ok=True)

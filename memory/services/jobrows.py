@@ -1,0 +1,79 @@
+"""Jobs as users see them."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from memory import jobs
+from memory.errors import Conflict, NotFound
+from memory.models import Job
+from memory.principal import Principal
+from memory.services import access, audit
+
+
+def list_jobs(principal: Principal, *, limit: int = 20) -> list[Job]:
+    """Newest jobs the caller may see: all for a manager, its own for a key."""
+    access.require(principal, "read")
+    return list(_visible(principal)[:limit])
+
+
+def get(principal: Principal, job_id: str | uuid.UUID) -> Job:
+    """One job. Raises ``NotFound``."""
+    access.require(principal, "read")
+    try:
+        wanted = job_id if isinstance(job_id, uuid.UUID) else uuid.UUID(job_id)
+    except ValueError:
+        raise NotFound(_("No such job.")) from None
+    job = _visible(principal).filter(pk=wanted).first()
+    if job is None:
+        raise NotFound(_("No such job."))
+    return job
+
+
+def active(principal: Principal, kind: str | None = None) -> list[Job]:
+    """Jobs that are queued or running."""
+    rows = _visible(principal).filter(state__in=Job.ACTIVE)
+    return list(rows.filter(kind=kind) if kind else rows)
+
+
+def cancel(principal: Principal, job_id: str | uuid.UUID) -> Job:
+    """Ask a job to stop. Raises ``Conflict`` when it has already ended."""
+    job = _changeable(principal, job_id)
+    if not job.is_active:
+        raise Conflict(_("This job has already ended."), code="job_ended")
+    jobs.cancel(job)
+    audit.record(principal, "job.cancel", owner=job.owner, ids=[job.pk])
+    return job
+
+
+def retry(principal: Principal, job_id: str | uuid.UUID) -> Job:
+    """Start a failed or cancelled job again as a new one."""
+    job = _changeable(principal, job_id)
+    if job.is_active or job.state == Job.State.SUCCEEDED:
+        raise Conflict(_("Only a failed or cancelled job can be started again."), code="not_failed")
+    audit.record(principal, "job.retry", owner=job.owner, ids=[job.pk])
+    return jobs.enqueue(
+        jobs.Order(
+            job.kind,
+            params=job.params,
+            dedupe_key=job.dedupe_key,
+            owner_id=job.owner_id,
+            requested_by=principal.label,
+        )
+    )
+
+
+def _changeable(principal: Principal, job_id: str | uuid.UUID) -> Job:
+    job = get(principal, job_id)
+    access.require(principal, "write" if job.owner_id == principal.owner else "manage")
+    return job
+
+
+def _visible(principal: Principal) -> QuerySet[Job]:
+    rows = Job.objects.select_related("owner")
+    if access.may_name_owners(principal):
+        return rows
+    return rows.filter(owner=principal.owner)

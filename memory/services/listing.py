@@ -1,0 +1,228 @@
+"""Browsing: pages of memories with their state, sessions and the figures above the list."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.utils.translation import gettext as _
+
+from memory import wiring
+from memory.clock import now
+from memory.errors import Invalid
+from memory.models import Memory, RetrievalCount, VectorIndex, VectorMark
+from memory.principal import Principal
+from memory.services import access, lifetimes, memories
+
+MAX_LIMIT: Final = 200
+STATES: Final = ("live", "hidden", "archived", "trash", "all")
+ORDERS: Final = {
+    name: (f"{sign}{name}", f"{sign}id")
+    for name in ("created_at", "updated_at", "key", "tokens", "type")
+    for sign in ("",)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """What to list. ``owner`` is a public id or a name; empty means the caller's own, or every
+    owner for a studio user. ``offset`` wins over ``page``; a leading ``-`` in ``order`` turns it.
+    """
+
+    owner: str | None = None
+    type: str | None = None
+    session: str | None = None
+    q: str = ""
+    state: str = "live"
+    limit: int = 50
+    offset: int | None = None
+    page: int = 1
+    order: str = "-created_at"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """One memory as lists show it.
+
+    ``index_state`` is ``indexed``, ``pending``, ``failed`` or ``off``; ``hidden_reason`` is why
+    retrieval leaves a live row out (``expired``, ``retention``), or empty.
+    """
+
+    memory: Memory
+    access_count: int
+    last_accessed_at: datetime | None
+    index_state: str
+    hidden_reason: str
+
+    @property
+    def owner_name(self) -> str:
+        """Name of the owning API key."""
+        return self.memory.api_key.name
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage:
+    """One page and where it lies."""
+
+    rows: list[MemoryRow]
+    total: int
+    page: int
+    limit: int
+    total_pages: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Figures of an owner (or of all): ``hit_rate`` is None before the first retrieval."""
+
+    total: int
+    by_type: dict[str, int]
+    tokens_used: int
+    hit_rate: float | None
+    cache_hits: int
+    cache_misses: int
+    pending_index: int
+    hidden: int
+
+
+def list_page(principal: Principal, wanted: MemoryFilter) -> MemoryPage:
+    """One page of memories; a page beyond the end is empty. A constant number of queries."""
+    access.require(principal, "read")
+    _check(wanted)
+    rows = _filtered(principal, wanted)
+    total = rows.count()
+    offset = wanted.offset if wanted.offset is not None else (wanted.page - 1) * wanted.limit
+    name = wanted.order.removeprefix("-")
+    sign = "-" if wanted.order.startswith("-") else ""
+    found = rows.order_by(f"{sign}{name}", f"{sign}id")[offset : offset + wanted.limit]
+    return MemoryPage(
+        rows=_rows(found),
+        total=total,
+        page=offset // wanted.limit + 1,
+        limit=wanted.limit,
+        total_pages=-(-total // wanted.limit),
+        offset=offset,
+    )
+
+
+def row(principal: Principal, memory_id: str | uuid.UUID) -> MemoryRow:
+    """One memory as lists show it, whatever its state."""
+    memory = memories.get(principal, memory_id, trashed=True)
+    return _rows(Memory.objects.filter(pk=memory.pk).select_related("api_key", "use"))[0]
+
+
+def sessions(principal: Principal, owner: str | None = None) -> list[str]:
+    """Names of the sessions with live memories, at most 200, in order."""
+    rows = _owned(principal, owner).filter(lifetimes.live()).exclude(session_id="")
+    return list(rows.order_by("session_id").values_list("session_id", flat=True).distinct()[:200])
+
+
+def stats(principal: Principal, owner: str | None = None) -> Stats:
+    """Figures over the live rows of an owner, whatever the other filters."""
+    access.require(principal, "read")
+    key = access.read_owner(principal, owner)
+    rows = _owned(principal, owner).filter(lifetimes.live())
+    hidden = lifetimes.hidden(wiring.settings(), now())
+    sums = rows.aggregate(
+        total=Count("pk"), tokens=Sum("tokens"), hidden=Count("pk", filter=hidden)
+    )
+    kinds = rows.order_by().values("type").annotate(count=Count("pk"))
+    counted = RetrievalCount.objects.all()
+    if key is not None:
+        counted = counted.filter(owner=key)
+    asked = counted.aggregate(queries=Sum("queries"), answered=Sum("answered"))
+    pending = VectorMark.objects.filter(
+        index__state=VectorIndex.State.ACTIVE, passage__memory__in=rows.order_by().values("pk")
+    )
+    source = wiring.resolve_source().source
+    cache = source.stats if source else None
+    return Stats(
+        total=sums["total"],
+        by_type={str(item["type"]): int(item["count"]) for item in kinds},
+        tokens_used=sums["tokens"] or 0,
+        hit_rate=asked["answered"] / asked["queries"] if asked["queries"] else None,
+        cache_hits=cache.hits if cache else 0,
+        cache_misses=cache.misses if cache else 0,
+        pending_index=pending.count(),
+        hidden=sums["hidden"],
+    )
+
+
+def _check(wanted: MemoryFilter) -> None:
+    problems: dict[str, str] = {}
+    if not 1 <= wanted.limit <= MAX_LIMIT:
+        problems["limit"] = _("A number from 1 to %(most)s.") % {"most": MAX_LIMIT}
+    if wanted.page < 1:
+        problems["page"] = _("Pages start at 1.")
+    if wanted.offset is not None and wanted.offset < 0:
+        problems["offset"] = _("An offset cannot be negative.")
+    if wanted.state not in STATES:
+        problems["state"] = _("One of: %(choices)s.") % {"choices": ", ".join(STATES)}
+    if wanted.order.removeprefix("-") not in ORDERS:
+        problems["order"] = _("One of: %(choices)s.") % {"choices": ", ".join(ORDERS)}
+    if problems:
+        raise Invalid(_("The list cannot be shown like that."), fields=problems)
+
+
+def _owned(principal: Principal, owner: str | None) -> QuerySet[Memory]:
+    key = access.read_owner(principal, owner)
+    return Memory.objects.all() if key is None else Memory.objects.filter(api_key=key)
+
+
+def _filtered(principal: Principal, wanted: MemoryFilter) -> QuerySet[Memory]:
+    rows = _owned(principal, wanted.owner).filter(_state(wanted.state))
+    if wanted.type:
+        rows = rows.filter(type=wanted.type)
+    if wanted.session:
+        rows = rows.filter(session_id=wanted.session)
+    if wanted.q.strip():
+        # The ORM escapes % and _, so that nothing typed is a wildcard.
+        words = wanted.q.strip().replace("\0", "")
+        rows = rows.filter(Q(content__icontains=words) | Q(key__icontains=words))
+    return rows.select_related("api_key", "use")
+
+
+def _state(state: str) -> Q:
+    if state == "trash":
+        return Q(trashed_at__isnull=False)
+    if state == "archived":
+        return Q(archived_at__isnull=False, trashed_at__isnull=True)
+    if state == "hidden":
+        return lifetimes.live() & lifetimes.hidden(wiring.settings(), now())
+    return Q() if state == "all" else lifetimes.live()
+
+
+def _rows(found: QuerySet[Memory] | Sequence[Memory]) -> list[MemoryRow]:
+    settings, moment = wiring.settings(), now()
+    index = VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE).first()
+    if isinstance(found, QuerySet):
+        waiting = VectorMark.objects.filter(index=index, passage__memory=OuterRef("pk"))
+        found = list(
+            found.annotate(is_waiting=Exists(waiting), has_failed=Exists(waiting.exclude(error="")))
+        )
+    answer: list[MemoryRow] = []
+    for memory in found:
+        use = getattr(memory, "use", None)
+        answer.append(
+            MemoryRow(
+                memory=memory,
+                access_count=use.access_count if use else 0,
+                last_accessed_at=use.last_accessed_at if use else None,
+                index_state=_index_state(memory, has_index=index is not None),
+                hidden_reason=lifetimes.hidden_reason(memory, settings=settings, moment=moment),
+            )
+        )
+    return answer
+
+
+def _index_state(memory: Memory, *, has_index: bool) -> str:
+    if not has_index or memory.trashed_at is not None:
+        return "off"
+    if getattr(memory, "has_failed", False):
+        return "failed"
+    return "pending" if getattr(memory, "is_waiting", False) else "indexed"

@@ -1,0 +1,320 @@
+"""Create (upsert by key), change, trash, restore and revert memories; every change keeps the
+earlier text."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from engine.text.tokens import estimate_tokens
+from memory.clock import now
+from memory.errors import Conflict, NotFound
+from memory.models import ApiKey, Memory, MemoryRevision
+from memory.principal import Principal
+from memory.services import access, audit, passages
+from memory.services.drafts import MemoryDraft, check, check_changes
+from memory.services.embedding import embed_soon
+from memory.services.lifetimes import live
+
+CHANGEABLE: Final = frozenset(
+    {
+        "key",
+        "type",
+        "content",
+        "metadata",
+        "session_id",
+        "expires_at",
+        "occurred_at",
+        "is_pinned",
+        "is_shared",
+    }
+)
+_REVISED: Final = ("key", "type", "content", "metadata", "session_id", "expires_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One stored draft: the row, and whether it is new."""
+
+    memory: Memory
+    created: bool
+
+
+def visible(principal: Principal) -> QuerySet[Memory]:
+    """Rows the caller may see, whatever their state."""
+    rows = Memory.objects.select_related("api_key")
+    if access.may_name_owners(principal):
+        return rows
+    return rows.filter(api_key=principal.owner)
+
+
+def get(principal: Principal, memory_id: str | uuid.UUID, *, trashed: bool = False) -> Memory:
+    """One memory. Raises ``NotFound`` also for another owner's and for trashed rows."""
+    access.require(principal, "read")
+    memory = _find(principal, memory_id)
+    if memory.trashed_at is not None and not trashed:
+        raise NotFound(_("No such memory."))
+    return memory
+
+
+def create(
+    principal: Principal, draft: MemoryDraft, *, owner: str | None = None
+) -> tuple[Memory, bool]:
+    """Store one memory; a live row with the same key is updated and its metadata merged.
+
+    Answers the row and whether it is new. Only a manager may share one with every owner.
+    """
+    access.require(principal, "write")
+    key = access.write_owner(principal, owner)
+    check(draft)
+    if draft.is_shared:
+        access.require(principal, "manage")
+    with transaction.atomic():
+        stored = store_many(principal, key, [draft])[0]
+        audit.record(principal, "memory.create", owner=key, ids=[stored.memory.pk])
+    return stored.memory, stored.created
+
+
+def store_many(
+    principal: Principal, owner: ApiKey, drafts: Sequence[MemoryDraft], *, embed: bool = True
+) -> list[Stored]:
+    """Upsert checked drafts of one owner; a key that comes twice is merged in order.
+
+    Call inside a transaction. ``embed`` False leaves the vectors to a later job.
+    """
+    stored = _store_archived(owner, [draft for draft in drafts if draft.archived_at])
+    for batch in _without_repeats([draft for draft in drafts if not draft.archived_at]):
+        existing = {
+            row.key: row
+            for row in Memory.objects.select_for_update().filter(
+                live(), api_key=owner, key__in=[draft.key for draft in batch]
+            )
+        }
+        fresh = [_new(owner, draft) for draft in batch if draft.key not in existing]
+        Memory.objects.bulk_create(fresh, batch_size=200)
+        for draft in batch:
+            if draft.key in existing:
+                _apply(
+                    principal, existing[draft.key], _merged(existing[draft.key], draft), "upsert"
+                )
+        passages.sync([*fresh, *existing.values()])
+        by_key = {row.key: Stored(row, created=True) for row in fresh}
+        by_key.update({key: Stored(row, created=False) for key, row in existing.items()})
+        stored.extend(by_key[draft.key] for draft in batch)
+    if embed:
+        embed_soon()
+    return stored
+
+
+def _store_archived(owner: ApiKey, drafts: Sequence[MemoryDraft]) -> list[Stored]:
+    """Drafts of an export that were archived stay so; one that is there already is left alone."""
+    rows = Memory.objects.filter(
+        api_key=owner,
+        archived_at__isnull=False,
+        trashed_at__isnull=True,
+        key__in=[draft.key for draft in drafts],
+    )
+    known = {(row.key, row.content): row for row in (rows if drafts else ())}
+    stored: list[Stored] = []
+    for draft in drafts:
+        place = (draft.key, draft.content)
+        created = place not in known
+        known.setdefault(place, _new(owner, draft))
+        stored.append(Stored(known[place], created))
+    fresh = [item.memory for item in stored if item.created]
+    Memory.objects.bulk_create(fresh, batch_size=200)
+    passages.sync(fresh)
+    return stored
+
+
+def update(
+    principal: Principal,
+    memory_id: str | uuid.UUID,
+    changes: Mapping[str, Any],
+    *,
+    expected_revision: int | None = None,
+) -> Memory:
+    """Change fields of a memory, by their model names; metadata is replaced.
+
+    Raises ``Conflict`` when another live row has the key, or when ``expected_revision`` is stale.
+    """
+    access.require(principal, "write")
+    check_changes(changes)
+    with transaction.atomic():
+        memory = _find(principal, memory_id, lock=True)
+        if memory.trashed_at is not None:
+            raise NotFound(_("No such memory."))
+        if expected_revision is not None and expected_revision != memory.revision:
+            raise Conflict(_("Someone else changed this memory meanwhile."), code="stale")
+        known = {name: value for name, value in changes.items() if name in CHANGEABLE}
+        if known.get("is_shared", memory.is_shared) != memory.is_shared:
+            access.require(principal, "manage")
+        _save(principal, memory, known, "edit")
+        audit.record(principal, "memory.update", owner=memory.api_key, ids=[memory.pk])
+    return memory
+
+
+def delete(principal: Principal, memory_id: str | uuid.UUID, *, purge: bool = False) -> None:
+    """Put a memory in the trash, out of every index at once; with ``purge`` erase it for good."""
+    access.require(principal, "write")
+    with transaction.atomic():
+        memory = _find(principal, memory_id, lock=True)
+        if memory.trashed_at is not None and not purge:
+            raise NotFound(_("No such memory."))
+        passages.remove([memory])
+        action = "memory.purge" if purge else "memory.delete"
+        audit.record(principal, action, owner=memory.api_key, ids=[memory.pk])
+        if purge:
+            memory.delete()
+        else:
+            memory.trashed_at = now()
+            memory.save(update_fields=["trashed_at"])
+
+
+def restore(principal: Principal, memory_id: str | uuid.UUID) -> Memory:
+    """Bring a memory back from the trash, or one that is not there from the archive.
+
+    Raises ``Conflict`` when its key was taken meanwhile.
+    """
+    access.require(principal, "write")
+    with transaction.atomic():
+        memory = _find(principal, memory_id, lock=True)
+        if memory.trashed_at is None:
+            memory.archived_at = memory.archived_by = None
+        memory.trashed_at = None
+        _save_row(memory, ["trashed_at", "archived_at", "archived_by"])
+        passages.sync([memory])
+        audit.record(principal, "memory.restore", owner=memory.api_key, ids=[memory.pk])
+    embed_soon()
+    return memory
+
+
+def history(principal: Principal, memory_id: str | uuid.UUID) -> list[MemoryRevision]:
+    """What a memory was before each change, newest first."""
+    return list(get(principal, memory_id, trashed=True).revisions.all())
+
+
+def revert(principal: Principal, memory_id: str | uuid.UUID, revision: int) -> Memory:
+    """Make a memory what it was at an earlier revision; itself a change that keeps the text."""
+    access.require(principal, "write")
+    with transaction.atomic():
+        memory = _find(principal, memory_id, lock=True)
+        earlier = memory.revisions.filter(revision=revision).first()
+        if earlier is None or memory.trashed_at is not None:
+            raise NotFound(_("No such revision."))
+        changes = {name: getattr(earlier, name) for name in _REVISED}
+        _save(principal, memory, changes, "revert")
+        audit.record(principal, "memory.revert", owner=memory.api_key, ids=[memory.pk])
+    return memory
+
+
+def rewrite(principal: Principal, memory: Memory, content: str, action: str) -> None:
+    """Replace the text of a locked row on behalf of another service."""
+    _save(principal, memory, {"content": content}, action)
+
+
+def _find(principal: Principal, memory_id: str | uuid.UUID, *, lock: bool = False) -> Memory:
+    try:
+        wanted = memory_id if isinstance(memory_id, uuid.UUID) else uuid.UUID(memory_id)
+    except ValueError:
+        raise NotFound(_("No such memory.")) from None
+    rows = visible(principal)
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    memory = rows.filter(pk=wanted).first()
+    if memory is None:
+        raise NotFound(_("No such memory."))
+    return memory
+
+
+def _save(principal: Principal, memory: Memory, changes: Mapping[str, Any], action: str) -> None:
+    if _apply(principal, memory, changes, action):
+        passages.sync([memory])
+        embed_soon()
+
+
+def _apply(principal: Principal, memory: Memory, changes: Mapping[str, Any], action: str) -> bool:
+    """Write changed fields and keep the earlier text; whether anything changed."""
+    changed = {name for name, value in changes.items() if getattr(memory, name) != value}
+    moment = now()
+    if changed & set(_REVISED):
+        _keep(principal, memory, action)
+        memory.revision += 1
+    for name in changed:
+        setattr(memory, name, changes[name])
+    memory.tokens = estimate_tokens(memory.content)
+    memory.updated_at = memory.retained_at = moment
+    _save_row(memory, [*changed, "revision", "tokens", "updated_at", "retained_at"])
+    return True
+
+
+def _keep(principal: Principal, memory: Memory, action: str) -> None:
+    MemoryRevision.objects.create(
+        memory=memory,
+        revision=memory.revision,
+        replaced_at=now(),
+        replaced_by=principal.label[:160],
+        action=action,
+        **{name: getattr(memory, name) for name in _REVISED},
+    )
+
+
+def _save_row(memory: Memory, fields: Iterable[str]) -> None:
+    try:
+        with transaction.atomic():
+            memory.save(update_fields=list(fields))
+    except IntegrityError:
+        message = _("Another memory of this owner has this key.")
+        raise Conflict(message, code="key_taken", fields={"key": message}) from None
+
+
+def _new(owner: ApiKey, draft: MemoryDraft) -> Memory:
+    moment = now()
+    return Memory(
+        api_key=owner,
+        key=draft.key,
+        content=draft.content,
+        type=draft.type,
+        session_id=draft.session_id,
+        metadata=dict(draft.metadata),
+        tokens=estimate_tokens(draft.content),
+        created_at=draft.created_at or moment,
+        updated_at=moment,
+        retained_at=moment,
+        occurred_at=draft.occurred_at,
+        expires_at=draft.expires_at,
+        archived_at=draft.archived_at,
+        is_pinned=draft.is_pinned,
+        is_shared=draft.is_shared,
+    )
+
+
+def _merged(memory: Memory, draft: MemoryDraft) -> dict[str, Any]:
+    return {
+        "content": draft.content,
+        "type": draft.type,
+        "session_id": draft.session_id,
+        "expires_at": draft.expires_at,
+        "metadata": {**memory.metadata, **draft.metadata},
+        "occurred_at": draft.occurred_at or memory.occurred_at,
+        "is_pinned": draft.is_pinned or memory.is_pinned,
+        "is_shared": draft.is_shared or memory.is_shared,
+    }
+
+
+def _without_repeats(drafts: Sequence[MemoryDraft]) -> list[list[MemoryDraft]]:
+    batches: list[list[MemoryDraft]] = [[]]
+    seen: set[str] = set()
+    for draft in (replace(draft, key=draft.key.strip()) for draft in drafts):
+        if draft.key in seen:
+            batches.append([])
+            seen = set()
+        seen.add(draft.key)
+        batches[-1].append(draft)
+    return [batch for batch in batches if batch]

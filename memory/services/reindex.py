@@ -1,0 +1,36 @@
+"""Reindex on demand: what waits now, or everything again."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from memory import jobs
+from memory.models import Job, Passage, VectorIndex
+from memory.principal import Principal
+from memory.services import access, audit, embedding, passages
+
+
+def pending() -> int:
+    """How many passages wait for a vector."""
+    return embedding.coverage().pending
+
+
+def start(principal: Principal, *, force: bool = False) -> Job:
+    """Start the job, or answer the one that runs: there are never two.
+
+    ``force`` marks every passage again and rebuilds the keyword index as well, while both keep
+    serving.
+    """
+    access.require(principal, "manage")
+    with transaction.atomic():
+        if force:
+            for index in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
+                passages.mark_all(index)
+        job = jobs.enqueue(
+            jobs.Order("reindex", dedupe_key=embedding.DEDUPE, requested_by=principal.label)
+        )
+        if force:
+            job.params = {**job.params, "keyword_cursor": 0}
+            Job.objects.filter(pk=job.pk).update(params=job.params, total=Passage.objects.count())
+        audit.record(principal, "engine.reindex", ids=[job.pk], detail={"force": force})
+    return job

@@ -1,0 +1,187 @@
+"""The one retrieval: preview, clients and evaluation all come through ``retrieve``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from django.conf import settings as django_settings
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext as _
+
+from engine.errors import InvalidQuery
+from engine.keyword.limits import check_query
+from engine.retrieve import Tiers
+from engine.retrieve import retrieve as run
+from engine.types import Degraded, Fusion, Match, MemoryType, Mode, Query, Retrieval
+from memory import wiring
+from memory.clock import now
+from memory.errors import Invalid, from_engine
+from memory.models import ApiKey, Memory, MemoryUse, RetrievalCount
+from memory.passage_reader import PassageReader
+from memory.principal import Principal
+from memory.services import access, audit, embedding, lifetimes
+from memory.services.drafts import is_storable
+
+BACKFILL_MS: Final = 60.0
+
+Purpose = Literal["preview", "client", "evaluate"]
+Reach = Literal["session", "apiKey", "global"]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieveRequest:
+    """One retrieval as asked. ``owner`` is a public id or name.
+
+    ``reach`` ``global`` adds memories that a manager has marked shared; ``all_owners`` is for
+    managers only.
+    """
+
+    query: str
+    mode: Mode = Mode.HYBRID
+    limit: int = 20
+    max_tokens: int = 2000
+    owner: str | None = None
+    all_owners: bool = False
+    session: str | None = None
+    reach: Reach = "apiKey"
+    types: tuple[MemoryType, ...] = ()
+    match: Match = Match.ANY
+    trace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalView:
+    """A retrieval with the memories its hits belong to, by id."""
+
+    retrieval: Retrieval
+    memories: Mapping[str, Memory] = field(default_factory=dict)
+
+
+def retrieve(
+    principal: Principal, request: RetrieveRequest, *, purpose: Purpose = "preview"
+) -> RetrievalView:
+    """Find what a request asks for.
+
+    Raises ``Invalid`` for a query over the limits. A preview changes nothing; retrievals for a
+    client count uses. Evaluation runs without retention.
+    """
+    access.require(principal, "read")
+    started = time.perf_counter()
+    owners = _owners(principal, request)
+    _check(request)
+    scope = lifetimes.scope(
+        owners,
+        view=lifetimes.View(
+            session=request.session or None,
+            types=request.types,
+            include_shared=request.reach == "global",
+            with_retention=purpose != "evaluate",
+        ),
+    )
+    if request.mode in (Mode.VECTOR, Mode.HYBRID):
+        embedding.backfill(scope, budget_ms=BACKFILL_MS)
+    query = Query(
+        text=request.query.strip(),
+        mode=request.mode,
+        match=request.match,
+        limit=request.limit,
+        max_tokens=request.max_tokens,
+        trace=request.trace,
+    )
+    retrieval = run(query, scope, tiers())
+    memories = _memories(retrieval)
+    if purpose == "client":
+        _count_uses(memories)
+    if principal.kind == "key" and query.text and owners:
+        _count_answer(owners[0], answered=bool(memories))
+    if purpose != "evaluate" and memories and principal.kind != "system":
+        owner = owners[0] if owners is not None and len(owners) == 1 else None
+        took_ms = (time.perf_counter() - started) * 1000
+        audit.record(
+            principal, f"retrieve.{purpose}", owner=owner, ids=memories, duration_ms=took_ms
+        )
+    return RetrievalView(retrieval, memories)
+
+
+def tiers() -> Tiers:
+    """What a retrieval may use now, and why the vector half is missing when it is."""
+    resolved = wiring.resolve_source()
+    index = embedding.active_index()
+    source = wiring.source_for(index) if index else None
+    return Tiers(
+        keyword=wiring.keyword_index(),
+        passages=PassageReader(),
+        source=source,
+        store=wiring.store_for(index) if index and source else None,
+        vector_off=_why_off(resolved, has_index=index is not None) if source is None else None,
+        notes=_notes(),
+        fusion=Fusion(wiring.settings().fusion),
+        rrf_k=django_settings.MEMORY_RRF_K,
+    )
+
+
+def _why_off(resolved: wiring.Resolved, *, has_index: bool) -> Degraded:
+    if resolved.off is not None:
+        return resolved.off
+    if has_index:
+        return Degraded("vector", "building", "the index of the chosen model is being built")
+    return Degraded("vector", "empty", "no memory has a vector yet")
+
+
+def _notes() -> tuple[Degraded, ...]:
+    state = embedding.coverage()
+    if not state.pending:
+        return ()
+    message = f"{state.indexed} of {state.passages} passages have a vector yet"
+    return (Degraded("vector", "partial", message),)
+
+
+def _owners(principal: Principal, request: RetrieveRequest) -> list[ApiKey] | None:
+    if request.all_owners and access.may_name_owners(principal):
+        return None
+    owner = access.read_owner(principal, request.owner)
+    # Without a name the studio simulates the default key, as a client of it would see.
+    return [owner or access.default_key()]
+
+
+def _check(request: RetrieveRequest) -> None:
+    if request.mode is Mode.RECENT:
+        return
+    if not is_storable(request.query):
+        message = _("This holds characters that are not valid text.")
+        raise Invalid(message, fields={"query": message})
+    try:
+        check_query(request.query, limit=request.limit, mode=request.mode, match=request.match)
+    except InvalidQuery as error:
+        # A query without a word finds nothing; that is an answer, not an error.
+        if error.code != "empty_query":
+            raise from_engine(error) from None
+
+
+def _memories(retrieval: Retrieval) -> dict[str, Memory]:
+    ids = [hit.passage.parent for hit in retrieval.hits]
+    rows = {str(row.pk): row for row in Memory.objects.filter(pk__in=ids).select_related("api_key")}
+    return {key: rows[key] for key in ids if key in rows}
+
+
+def _count_uses(memories: Mapping[str, Memory]) -> None:
+    """Count uses in rows of their own, so that no index is rewritten."""
+    with transaction.atomic():
+        MemoryUse.objects.bulk_create(
+            [MemoryUse(memory_id=key) for key in memories], ignore_conflicts=True
+        )
+        MemoryUse.objects.filter(memory__in=list(memories)).update(
+            access_count=F("access_count") + 1, last_accessed_at=now()
+        )
+
+
+def _count_answer(owner: ApiKey, *, answered: bool) -> None:
+    """Count one retrieval with a query for the hit rate of an owner."""
+    row, _created = RetrievalCount.objects.get_or_create(owner=owner, day=now().date())
+    RetrievalCount.objects.filter(pk=row.pk).update(
+        queries=F("queries") + 1, answered=F("answered") + int(answered)
+    )

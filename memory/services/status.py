@@ -1,0 +1,230 @@
+"""Engine status: every tier says whether it serves, and health does the real thing."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from engine.errors import EngineError
+from engine.types import Degraded, Mode
+from memory import wiring
+from memory.errors import ServiceError
+from memory.models import Job, VectorIndex
+from memory.principal import SYSTEM, Principal
+from memory.services import access, embedding, memories, passages
+from memory.services.degraded import explain
+from memory.services.drafts import MemoryDraft
+from memory.services.embedding import Coverage
+from memory.services.retrieval import RetrieveRequest, retrieve
+
+State = Literal["on", "off", "warn", "error", "loading"]
+HEALTH_KEY: Final = "__health_check__"
+
+
+@dataclass(frozen=True, slots=True)
+class TierState:
+    """One tier: ``name`` keyword, embedding, vectorStore, qdrant or rerank."""
+
+    name: str
+    state: State
+    label: str
+    reason: str
+    facts: tuple[tuple[str, str], ...] = ()
+    code: str = ""
+
+    @property
+    def available(self) -> bool:
+        """Whether the tier serves now."""
+        return self.state in ("on", "warn")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """Every tier, and how far vectors cover the memories."""
+
+    keyword: TierState
+    embedding: TierState
+    vector_store: TierState
+    qdrant: TierState
+    rerank: TierState
+    coverage: Coverage
+    source: str | None = None
+    model: str | None = None
+    dimensions: int | None = None
+    cache_hits: int = 0
+    cache_misses: int = 0
+    cache_size: int = 0
+
+    @property
+    def tiers(self) -> tuple[TierState, ...]:
+        """The tiers in the order the studio shows them."""
+        return (self.keyword, self.embedding, self.vector_store, self.qdrant, self.rerank)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthResult:
+    """Result of one round trip."""
+
+    working: bool
+    latency_ms: float
+    error: str | None = None
+
+
+def engine_status(principal: Principal) -> EngineStatus:
+    """The state of every tier now."""
+    access.require(principal, "read")
+    resolved = wiring.resolve_source()
+    covered = embedding.coverage()
+    source = resolved.source
+    index = embedding.active_index()
+    stats = source.stats if source else None
+    return EngineStatus(
+        keyword=_keyword(),
+        embedding=_embedding(resolved),
+        vector_store=_vector_store(index, covered),
+        qdrant=_qdrant(),
+        rerank=_rerank(),
+        coverage=covered,
+        source=resolved.family if source else None,
+        model=source.model if source else None,
+        dimensions=index.dim if index else None,
+        cache_hits=stats.hits if stats else 0,
+        cache_misses=stats.misses if stats else 0,
+        cache_size=stats.size if stats else 0,
+    )
+
+
+def _keyword() -> TierState:
+    index = wiring.keyword_index()
+    health = index.health()
+    state: State = "on" if health.available else "error"
+    facts = (
+        (_("Index"), "SQLite FTS5"),
+        (_("Ranking"), "BM25 5 / 1 / 2"),
+        (_("Passages"), f"{index.count() if health.available else 0:,}"),
+    )
+    return TierState("keyword", state, "FTS5", health.reason, facts)
+
+
+def _embedding(resolved: wiring.Resolved) -> TierState:
+    source = resolved.source
+    if source is None:
+        off = resolved.off or Degraded("vector", "off", "")
+        return TierState("embedding", "off", resolved.family, explain(off), code=off.code)
+    facts = [(_("Source"), source.name), (_("Model"), source.model)]
+    if not wiring.is_loaded(source):
+        # Asking its health would load it: seconds that a status page must not take.
+        reason = _("The model loads when it is first needed.")
+        return TierState("embedding", "on", source.model, reason, tuple(facts), "lazy")
+    health = source.health()
+    try:
+        facts.append((_("Dimensions"), str(source.signature.dim)))
+    except EngineError as error:
+        reason = explain(Degraded("vector", error.code, str(error)))
+        return TierState("embedding", "error", source.model, reason, tuple(facts), error.code)
+    stats = source.stats
+    facts.append((_("Query cache"), f"{stats.hits} / {stats.hits + stats.misses}"))
+    state: State = "on" if health.available else "error"
+    return TierState("embedding", state, source.model, health.reason, tuple(facts))
+
+
+def _vector_store(index: VectorIndex | None, covered: Coverage) -> TierState:
+    if index is None:
+        reason = _("No memory has a vector yet.")
+        return TierState("vectorStore", "off", "in-process", reason, code="empty")
+    store = wiring.store_for(index)
+    health = store.health()
+    facts = (
+        (_("Store"), store.name),
+        (_("Vectors"), f"{covered.indexed:,}"),
+        (_("Signature"), index.signature),
+    )
+    if not health.available:
+        return TierState("vectorStore", "error", store.name, health.reason, facts)
+    if wiring.settings().vector_store not in ("auto", store.name):
+        reason = _("The store “%(name)s” is not available here; the in-process index serves.") % {
+            "name": wiring.settings().vector_store
+        }
+        return TierState("vectorStore", "warn", store.name, reason, facts, "fallback")
+    if covered.pending:
+        reason = _("%(count)s passages wait for a vector.") % {"count": covered.pending}
+        failed = _last_failure()
+        return TierState(
+            "vectorStore", "warn", store.name, f"{reason} {failed}".strip(), facts, "partial"
+        )
+    return TierState("vectorStore", "on", store.name, "", facts)
+
+
+def _last_failure() -> str:
+    job = Job.objects.filter(dedupe_key=embedding.DEDUPE).first()
+    if job is None or job.state != Job.State.FAILED:
+        return ""
+    return explain(Degraded("vector", job.error_code, job.message or job.error_code))
+
+
+def _qdrant() -> TierState:
+    chosen = wiring.settings()
+    if not chosen.qdrant_enabled:
+        return TierState("qdrant", "off", "Qdrant", _("Qdrant is switched off."), code="disabled")
+    reason = _("Qdrant is switched on, but this version does not connect to it yet.")
+    facts = ((_("Host"), f"{chosen.qdrant_host}:{chosen.qdrant_port}"),)
+    return TierState("qdrant", "warn", "Qdrant", reason, facts, code="not_configured")
+
+
+def _rerank() -> TierState:
+    if not wiring.settings().rerank_enabled:
+        return TierState(
+            "rerank", "off", "rerank", _("Reranking is switched off."), code="disabled"
+        )
+    reason = _("No reranker is installed.")
+    return TierState("rerank", "warn", "rerank", reason, code="not_installed")
+
+
+def health(principal: Principal) -> HealthResult:
+    """Write a memory, find it by its own word, erase it; as the caller's key would."""
+    access.require(principal, "read")
+    started = time.perf_counter()
+    error = _round_trip()
+    return HealthResult(not error, round((time.perf_counter() - started) * 1000, 1), error or None)
+
+
+def _round_trip() -> str:
+    word = f"healthcheck{uuid.uuid4().hex}"
+    try:
+        # One transaction: a crash in the middle leaves nothing behind.
+        with transaction.atomic():
+            owner = access.default_key()
+            draft = MemoryDraft(content=word, key=f"{HEALTH_KEY}{word}")
+            memory = memories.store_many(SYSTEM, owner, [draft], embed=False)[0].memory
+            wanted = RetrieveRequest(word, mode=Mode.KEYWORD, owner=str(owner.uid))
+            found = str(memory.pk) in retrieve(SYSTEM, wanted).memories
+            passages.remove([memory])
+            memory.delete()
+    except (ServiceError, EngineError) as error:
+        return str(error)
+    return "" if found else _("The memory was written but not found.")
+
+
+def embedding_providers(principal: Principal) -> list[dict[str, Any]]:
+    """Providers of embedding models: the packaged local ones, and the configured endpoint."""
+    access.require(principal, "read")
+    from engine.embed.catalogue import entries
+
+    chosen = wiring.settings()
+    local = [
+        {"id": f"local/{entry.id}", "name": entry.id, "dimensions": entry.dimension}
+        for entry in entries()
+    ]
+    providers: list[dict[str, Any]] = [{"provider": "local", "hasKey": True, "models": local}]
+    if chosen.custom_base_url and chosen.custom_model_id:
+        model = chosen.custom_model_id
+        remote = [{"id": f"compatible/{model}", "name": model, "dimensions": None}]
+        providers.append(
+            {"provider": "compatible", "hasKey": bool(chosen.custom_api_key), "models": remote}
+        )
+    return providers

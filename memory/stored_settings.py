@@ -1,0 +1,211 @@
+"""The settings as a frozen value: one table of fields, and the reading of the stored row.
+
+Names, bounds, defaults and database keys are those of the first seed; the last rows are ours.
+Reading never fails: what is stored wrongly counts as the default (numbers are clamped).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+LOCAL_MODELS: Final = ("multilingual-e5-small", "use-multilingual")
+STRATEGIES: Final = ("recent", "semantic", "hybrid")
+EMBEDDING_SOURCES: Final = ("remote", "static", "transformers", "auto")
+VECTOR_STORES: Final = ("auto", "in-process", "sqlite-vec", "pgvector", "qdrant")
+FUSIONS: Final = ("scores", "rrf")
+QUANTIZATIONS: Final = ("none", "int8", "binary")
+MAX_TOKENS: Final = 16_000
+RETENTION_DAYS: Final = (1, 365)
+
+Kind = Literal["flag", "integer", "choice", "text", "texts", "map", "days", "secret"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One setting: attribute, API name, database key, kind, default and bounds."""
+
+    name: str
+    api: str
+    key: str
+    kind: Kind
+    default: Any
+    low: int = 0
+    high: int = 0
+    choices: tuple[str, ...] = ()
+
+
+FIELDS: Final = (
+    Field("enabled", "enabled", "memoryEnabled", "flag", False),
+    Field("max_tokens", "maxTokens", "memoryMaxTokens", "integer", 2000, 0, MAX_TOKENS),
+    Field("retention_days", "retentionDays", "memoryRetentionDays", "integer", 30, *RETENTION_DAYS),
+    Field("strategy", "strategy", "memoryStrategy", "choice", "hybrid", choices=STRATEGIES),
+    Field("skills_enabled", "skillsEnabled", "skillsEnabled", "flag", True),
+    Field(
+        "embedding_source",
+        "embeddingSource",
+        "memoryEmbeddingSource",
+        "choice",
+        "auto",
+        choices=EMBEDDING_SOURCES,
+    ),
+    Field(
+        "embedding_provider_model",
+        "embeddingProviderModel",
+        "memoryEmbeddingProviderModel",
+        "text",
+        None,
+    ),
+    Field(
+        "transformers_enabled", "transformersEnabled", "memoryTransformersEnabled", "flag", False
+    ),
+    Field("static_enabled", "staticEnabled", "memoryStaticEnabled", "flag", False),
+    Field("rerank_enabled", "rerankEnabled", "memoryRerankEnabled", "flag", False),
+    Field(
+        "rerank_provider_model", "rerankProviderModel", "memoryRerankProviderModel", "text", None
+    ),
+    Field(
+        "vector_store", "vectorStore", "memoryVectorStore", "choice", "auto", choices=VECTOR_STORES
+    ),
+    Field("primary_backend", "primaryBackend", "memoryPrimaryBackend", "text", "sqlite"),
+    Field("fallback_backends", "fallbackBackends", "memoryFallbackBackends", "texts", ()),
+    Field("backend_configs", "backendConfigs", "memoryBackendConfigs", "map", {}),
+    Field("custom_base_url", "customBaseUrl", "memoryEmbeddingCustomBaseUrl", "text", None),
+    Field("custom_model_id", "customModelId", "memoryEmbeddingCustomModelId", "text", None),
+    Field("custom_api_key", "customApiKey", "memoryEmbeddingCustomApiKey", "secret", ""),
+    Field("auto_summarize", "autoSummarize", "memoryAutoSummarize", "flag", False),
+    Field(
+        "local_model",
+        "localModel",
+        "memoryLocalModel",
+        "choice",
+        LOCAL_MODELS[0],
+        choices=LOCAL_MODELS,
+    ),
+    Field("retention_by_type", "retentionDaysByType", "memoryRetentionDaysByType", "days", {}),
+    Field("fusion", "fusion", "memoryFusion", "choice", FUSIONS[0], choices=FUSIONS),
+    Field("qdrant_enabled", "enabled", "qdrantEnabled", "flag", False),
+    Field("qdrant_host", "host", "qdrantHost", "text", ""),
+    Field("qdrant_port", "port", "qdrantPort", "integer", 6333, 1, 65535),
+    Field("qdrant_collection", "collection", "qdrantCollection", "text", "omniroute_memory"),
+    Field(
+        "qdrant_embedding_model",
+        "embeddingModel",
+        "qdrantEmbeddingModel",
+        "text",
+        "openai/text-embedding-3-small",
+    ),
+    Field(
+        "qdrant_quantization",
+        "quantization",
+        "qdrantQuantization",
+        "choice",
+        "none",
+        choices=QUANTIZATIONS,
+    ),
+    Field("qdrant_api_key", "apiKey", "qdrantApiKey", "secret", ""),
+)
+QDRANT_FIELDS: Final = tuple(entry for entry in FIELDS if entry.name.startswith("qdrant_"))
+MEMORY_FIELDS: Final = tuple(entry for entry in FIELDS if entry not in QDRANT_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Normalised settings. Secrets are kept sealed (see ``memory.secretbox``)."""
+
+    enabled: bool = False
+    max_tokens: int = 2000
+    retention_days: int = 30
+    strategy: str = "hybrid"
+    skills_enabled: bool = True
+    embedding_source: str = "auto"
+    embedding_provider_model: str | None = None
+    transformers_enabled: bool = False
+    static_enabled: bool = False
+    rerank_enabled: bool = False
+    rerank_provider_model: str | None = None
+    vector_store: str = "auto"
+    primary_backend: str = "sqlite"
+    fallback_backends: tuple[str, ...] = ()
+    backend_configs: Mapping[str, Any] = field(default_factory=dict)
+    custom_base_url: str | None = None
+    custom_model_id: str | None = None
+    custom_api_key: str = ""
+    auto_summarize: bool = False
+    local_model: str = LOCAL_MODELS[0]
+    retention_by_type: Mapping[str, int] = field(default_factory=dict)
+    fusion: str = FUSIONS[0]
+    qdrant_enabled: bool = False
+    qdrant_host: str = ""
+    qdrant_port: int = 6333
+    qdrant_collection: str = "omniroute_memory"
+    qdrant_embedding_model: str = "openai/text-embedding-3-small"
+    qdrant_quantization: str = "none"
+    qdrant_api_key: str = ""
+
+    def days_for(self, memory_type: str) -> int:
+        """How many days rows of a type are kept in view."""
+        return self.retention_by_type.get(memory_type, self.retention_days)
+
+
+def normalise(stored: Mapping[str, Any]) -> Settings:
+    """Settings from stored values; never raises."""
+    values = {entry.name: _READERS[entry.kind](entry, stored.get(entry.key)) for entry in FIELDS}
+    return Settings(**values)
+
+
+def _flag(entry: Field, value: Any) -> bool:
+    return value if isinstance(value, bool) else bool(entry.default)
+
+
+def _integer(entry: Field, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return int(entry.default)
+    # Half rounds up, as JavaScript's Math.round does.
+    return min(entry.high, max(entry.low, math.floor(value + 0.5)))
+
+
+def _choice(entry: Field, value: Any) -> str:
+    return value if value in entry.choices else str(entry.default)
+
+
+def _text(entry: Field, value: Any) -> str | None:
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    return entry.default  # type: ignore[no-any-return]
+
+
+def _texts(_entry: Field, value: Any) -> tuple[str, ...]:
+    return tuple(x for x in value if isinstance(x, str)) if isinstance(value, list) else ()
+
+
+def _map(_entry: Field, value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _days(_entry: Field, value: Any) -> dict[str, int]:
+    low, high = RETENTION_DAYS
+    bounds = Field("days", "", "", "integer", None, low, high)
+    return {
+        name: _integer(bounds, days)
+        for name, days in _map(bounds, value).items()
+        if isinstance(days, int) and not isinstance(days, bool)
+    }
+
+
+def _secret(_entry: Field, value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_READERS: Final[Mapping[Kind, Callable[[Field, Any], Any]]] = {
+    "flag": _flag,
+    "integer": _integer,
+    "choice": _choice,
+    "text": _text,
+    "texts": _texts,
+    "map": _map,
+    "days": _days,
+    "secret": _secret,
+}

@@ -1,0 +1,185 @@
+"""The tab Engine: tiers, coverage, reindex, settings, jobs, compactions, keys, password."""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.http import HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memory.errors import Conflict, Invalid
+from memory.forms import StudioForm
+from memory.services import compaction, jobrows, keys, reindex, settings, signin, status
+from memory.settings_forms import (
+    PasswordForm,
+    QdrantForm,
+    SettingsForm,
+    qdrant_form,
+    settings_form,
+)
+from memory.views._notice import Notice
+from memory.views._principal import StudioRequest, studio
+from memory.views._render import (
+    HEALTH_CACHE,
+    after_change,
+    next_url,
+    render_page,
+    shell,
+)
+from memory.views._tiers import tier_cards
+
+TEMPLATE: Final = "memory/engine.html"
+PARTIALS: Final = {
+    "engine-tiers": "tiers",
+    "engine-work": "work",
+    "engine-settings": "settings",
+    "engine-qdrant": "qdrant",
+    "engine-compactions": "compactions",
+    "engine-keys": "keys",
+    "engine-password": "password",
+}
+HEALTH_SECONDS: Final = 300
+JOBS_SHOWN: Final = 10
+
+
+@studio("GET")
+def index(request: StudioRequest) -> HttpResponse:
+    """The page, or the one region htmx asks for; a poll of running work reads little."""
+    target = request.htmx.target if request.htmx else ""
+    context = work(request) if target == "engine-work" else full(request)
+    response = render_page(request, TEMPLATE, context, partials=PARTIALS)
+    if target == "engine-work" and not context["active"]:
+        response["HX-Trigger"] = "job-ended"
+    return response
+
+
+def work(request: StudioRequest) -> dict[str, Any]:
+    """Coverage and jobs, which change while work runs."""
+    jobs = jobrows.list_jobs(request.principal, limit=JOBS_SHOWN)
+    return {
+        "coverage": status.engine_status(request.principal).coverage,
+        "jobs": jobs,
+        "active": [job for job in jobs if job.is_active],
+    }
+
+
+def full(request: StudioRequest) -> dict[str, Any]:
+    """Everything on the page."""
+    state = status.engine_status(request.principal)
+    chosen = settings.get()
+    jobs = jobrows.list_jobs(request.principal, limit=JOBS_SHOWN)
+    return {
+        "tiers": tier_cards(state),
+        "coverage": state.coverage,
+        "jobs": jobs,
+        "active": [job for job in jobs if job.is_active],
+        "settings": chosen,
+        "settings_form": settings_form(chosen),
+        "qdrant_form": qdrant_form(chosen),
+        "compactions": compaction.recent(request.principal),
+        "keys": keys.list_keys(request.principal),
+        "has_password": signin.has_password(),
+        "password_form": PasswordForm(auto_id="pass-%s"),
+    }
+
+
+@studio("POST")
+def save_settings(request: StudioRequest) -> HttpResponse:
+    """Change the memory settings."""
+    form = SettingsForm(request.POST, auto_id="set-%s")
+    if form.is_valid():
+        try:
+            settings.update(request.principal, form.changes())
+            return _saved(request, Notice(_("Settings saved.")), "engine-settings")
+        except (Invalid, Conflict) as error:
+            form.absorb(error)
+    return _refused(request, "settings_form", form)
+
+
+@studio("POST")
+def save_qdrant(request: StudioRequest) -> HttpResponse:
+    """Change where Qdrant is."""
+    form = QdrantForm(request.POST, auto_id="set-%s")
+    if form.is_valid():
+        try:
+            settings.update_qdrant(request.principal, form.changes())
+            return _saved(request, Notice(_("Qdrant settings saved.")), "engine-qdrant")
+        except (Invalid, Conflict) as error:
+            form.absorb(error)
+    return _refused(request, "qdrant_form", form)
+
+
+@studio("POST")
+def save_password(request: StudioRequest) -> HttpResponse:
+    """Set the signed-in user's password; this session stays."""
+    form = PasswordForm(request.POST, auto_id="pass-%s")
+    if form.is_valid():
+        try:
+            user = cast(User, request.user)
+            signin.set_password(user.pk, form.cleaned_data["password"])
+            user.refresh_from_db()
+            update_session_auth_hash(request, user)
+            text = _("Password set. From now on you sign in with it.")
+            return _saved(request, Notice(text), "engine-password")
+        except Invalid as error:
+            form.absorb(error)
+    return _refused(request, "password_form", form)
+
+
+@studio("POST")
+def start_reindex(request: StudioRequest) -> HttpResponse:
+    """Start the reindex job, or show the one that runs."""
+    reindex.start(request.principal, force=request.POST.get("force") == "1")
+    if not request.htmx:
+        return HttpResponseRedirect(reverse("engine"), status=303)
+    return work_region(request)
+
+
+def work_region(request: StudioRequest) -> HttpResponse:
+    """Coverage and jobs after a form in them was sent."""
+    return render_page(request, TEMPLATE, work(request), partials=PARTIALS)
+
+
+@studio("POST")
+def check_health(request: StudioRequest) -> HttpResponse:
+    """Run the real round trip; every page shows its result for five minutes."""
+    result = status.health(request.principal)
+    shown = {
+        "working": result.working,
+        "latency_ms": result.latency_ms,
+        "error": result.error or "",
+        "checked_at": timezone.localtime(),
+    }
+    cache.set(HEALTH_CACHE, shown, HEALTH_SECONDS)
+    if not request.htmx:
+        return HttpResponseRedirect(next_url(request, reverse("memories")), status=303)
+    context = {"health": shown, "shell": shell(request, TEMPLATE)}
+    return render(request, "components/_health.html", context)
+
+
+def changed(request: StudioRequest, notice: Notice, region: str) -> HttpResponse:
+    """One region, the tiers and a notice after a change."""
+    context = full(request) | {"notice": notice, "with_notices": True}
+    response = render_page(
+        request, TEMPLATE, context, partials={request.htmx.target or "": PARTIALS[region]}
+    )
+    response["HX-Retarget"] = f"#{region}"
+    response["HX-Reswap"] = "outerHTML"
+    return response
+
+
+def _saved(request: StudioRequest, notice: Notice, region: str) -> HttpResponse:
+    return after_change(
+        request, notice, fragment=lambda n: changed(request, n, region), page="engine"
+    )
+
+
+def _refused(request: StudioRequest, name: str, form: StudioForm) -> HttpResponse:
+    context = full(request) | {name: form}
+    return render_page(request, TEMPLATE, context, partials=PARTIALS, status=form.status)

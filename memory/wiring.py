@@ -1,0 +1,197 @@
+"""Settings and connection to engine objects. The only module that reads the database vendor.
+
+Objects that hold a model or an in-memory index live as long as the process and are shared by its
+threads; ``reset`` forgets them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from django.conf import settings as django_settings
+from django.db import connection
+from django.utils.module_loading import import_string
+
+from engine.errors import EngineError
+from engine.keyword.fts5 import Fts5Index
+from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, VectorStore
+from engine.text.template import VERSION as TEMPLATE
+from engine.text.tokenize import analyzer
+from engine.types import Degraded, Signature
+from memory import secretbox
+from memory.models import EngineSettings, VectorIndex
+from memory.stored_settings import Settings, normalise
+
+if TYPE_CHECKING:
+    from engine.embed.cache import CachedSource
+
+_lock = threading.RLock()
+_sources: dict[tuple[str, ...], CachedSource] = {}
+_stores: dict[int, VectorStore] = {}
+_wrap: Callable[[EmbeddingSource], EmbeddingSource] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The embedding source that the settings choose, or why there is none."""
+
+    source: CachedSource | None
+    family: str
+    off: Degraded | None = None
+
+
+def settings() -> Settings:
+    """The stored settings, normalised. One small query; never stale."""
+    row = EngineSettings.objects.filter(pk=1).first()
+    return normalise(row.stored if row else {})
+
+
+def connect() -> DatabaseConnection:
+    """The calling thread's raw database connection; shares Django's transaction."""
+    connection.ensure_connection()
+    return cast(DatabaseConnection, connection.connection)
+
+
+def keyword_index() -> KeywordIndex:
+    """The keyword index of this database."""
+    return Fts5Index(connect, analyzer=analyzer("search"), texts=_passage_texts())
+
+
+def ensure_indexes() -> None:
+    """Create the derived tables where they are missing."""
+    keyword_index().ensure()
+    for row in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
+        store_for(row).ensure()
+
+
+def resolve_source(chosen: Settings | None = None) -> Resolved:
+    """The embedding source of the settings. Building one is cheap: models load on first use."""
+    chosen = chosen or settings()
+    family = _family(chosen)
+    if family == "local":
+        return Resolved(_local_source(chosen.local_model), family)
+    if family == "remote" and chosen.custom_base_url and chosen.custom_model_id:
+        key = ("remote", chosen.custom_base_url, chosen.custom_model_id, chosen.custom_api_key)
+        return Resolved(_cached(key, lambda: _remote(chosen)), family)
+    return Resolved(None, family, _OFF[family])
+
+
+def _family(chosen: Settings) -> str:
+    if chosen.embedding_source == "auto":
+        return "remote" if chosen.custom_base_url and chosen.custom_model_id else "local"
+    return "local" if chosen.embedding_source == "transformers" else chosen.embedding_source
+
+
+_OFF: Final = {
+    "remote": Degraded("vector", "no_key", "no remote embedding endpoint is configured"),
+    "static": Degraded("vector", "not_installed", "no static embedding model is installed"),
+}
+
+
+def _cached(key: tuple[str, ...], build: Callable[[], EmbeddingSource]) -> CachedSource:
+    from engine.embed.cache import CachedSource
+
+    with _lock:
+        if key not in _sources:
+            source = build()
+            _sources[key] = CachedSource(
+                _wrap(source) if _wrap else source,
+                max_entries=django_settings.MEMORY_EMBEDDING_CACHE_MAX,
+                ttl_s=django_settings.MEMORY_EMBEDDING_CACHE_TTL_MS / 1000,
+            )
+        return _sources[key]
+
+
+def _local_source(model: str) -> CachedSource:
+    return _cached(("local", model), lambda: _local(model))
+
+
+def _local(model: str) -> EmbeddingSource:
+    build = import_string(django_settings.MEMORY_LOCAL_SOURCES[model])
+    models_dir = Path(django_settings.MEMORY_STUDIO_HOME) / "models"
+    return cast(EmbeddingSource, build(models_dir=models_dir, template=TEMPLATE))
+
+
+def _remote(chosen: Settings) -> EmbeddingSource:
+    from engine.embed.remote import RemoteSource
+
+    return RemoteSource(
+        base_url=cast(str, chosen.custom_base_url),
+        model=cast(str, chosen.custom_model_id),
+        api_key=secretbox.open_sealed(chosen.custom_api_key) or None,
+        template=TEMPLATE,
+    )
+
+
+def store_for(row: VectorIndex) -> VectorStore:
+    """The vector store of one index; built once in a process."""
+    from engine.vectors.flat import FlatIndex
+
+    with _lock:
+        if row.pk not in _stores:
+            signature = Signature(row.source, row.model, row.revision, row.dim)
+            _stores[row.pk] = FlatIndex(connect, signature=signature, index_id=row.pk)
+        return _stores[row.pk]
+
+
+def forget_store(index_id: int) -> None:
+    """Let go of a store whose index was removed."""
+    with _lock:
+        _stores.pop(index_id, None)
+
+
+def source_for(row: VectorIndex) -> CachedSource | None:
+    """The source that makes vectors of an index's signature, or None when there is none any more.
+
+    That is the configured one, or another local model: while its successor is being built, the
+    live index still answers with the model it was made by.
+    """
+    chosen = settings()
+    configured = resolve_source(chosen).source
+    if configured is not None and _makes(configured, row):
+        return configured
+    for model in django_settings.MEMORY_LOCAL_SOURCES if row.source == "local" else ():
+        source = _local_source(model)
+        if _makes(source, row):
+            return source
+    return None
+
+
+def _makes(source: CachedSource, row: VectorIndex) -> bool:
+    try:
+        return str(source.signature) == row.signature
+    except EngineError:
+        return False
+
+
+def is_loaded(source: EmbeddingSource) -> bool:
+    """Whether a source can embed at once; one that needs no loading always can."""
+    return bool(getattr(source, "is_loaded", True))
+
+
+def wrap_source(wrap: Callable[[EmbeddingSource], EmbeddingSource]) -> None:
+    """Put something around every source built from now on, until ``reset`` (evaluation)."""
+    global _wrap
+    with _lock:
+        _sources.clear()
+        _wrap = wrap
+
+
+def reset() -> None:
+    """Forget every shared object (tests, and after the database was replaced)."""
+    global _wrap
+    with _lock:
+        _wrap = None
+        _sources.clear()
+        _stores.clear()
+
+
+def _passage_texts() -> Callable[[Any], Any]:
+    # Imported late: reading passages is a service, and services import this module.
+    from memory.passage_reader import PassageReader
+
+    return PassageReader().load

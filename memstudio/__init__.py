@@ -1,0 +1,1 @@
+"""The project: settings, servers and tools around the app ``memory``."""

@@ -1,0 +1,34 @@
+"""The ASGI application: the front over the bridge. ``build`` makes one with other services."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.conf import settings
+
+from memstudio.bridge import Bridge
+from memstudio.front import Front, Service
+from memstudio.wsgi import application as wsgi_application
+
+
+def build(services: Sequence[Service]) -> Front:
+    """The front with the services that live beside it."""
+    bridge = Bridge(
+        wsgi_application,
+        threads=settings.MEMORY_STUDIO_THREADS,
+        max_body_bytes=settings.MEMORY_STUDIO_MAX_BODY_BYTES,
+    )
+    return Front(bridge, services=services)
+
+
+def _services() -> list[Service]:
+    if not settings.MEMORY_STUDIO_EMBEDDED_WORKER:
+        return []
+    from memstudio import embedded
+    from memstudio.celery import app
+
+    # Jobs on memory:// need the one process that holds the home.
+    return [embedded.HomeLock(settings.MEMORY_STUDIO_HOME), *embedded.services(app)]
+
+
+application = build(_services())

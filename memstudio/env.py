@@ -1,0 +1,109 @@
+"""Typed readers of environment variables.
+
+An unset or blank variable counts as the default. An odd value never counts as anything: it raises
+``StartError`` with one sentence that names the variable, so that a typing error is seen at once.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Final
+
+from memstudio.errors import StartError
+
+_TRUE: Final = frozenset({"1", "true", "yes", "on"})
+_FALSE: Final = frozenset({"0", "false", "no", "off"})
+
+
+def text(name: str, default: str = "") -> str:
+    """The value without blanks around it."""
+    return os.environ.get(name, "").strip() or default
+
+
+def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
+    """One of ``choices``, in any case."""
+    value = text(name, default).lower()
+    if value not in {entry.lower() for entry in choices}:
+        raise StartError(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
+    return next(entry for entry in choices if entry.lower() == value)
+
+
+def flag(name: str, default: bool) -> bool:
+    """A yes or no: 1/true/yes/on or 0/false/no/off, in any case."""
+    value = text(name).lower()
+    if not value:
+        return default
+    if value in _TRUE or value in _FALSE:
+        return value in _TRUE
+    raise StartError(f"{name} must be true or false, not {value!r}.")
+
+
+def integer(name: str, default: int, *, low: int | None = None, high: int | None = None) -> int:
+    """A whole number within the bounds."""
+    value = text(name)
+    if not value:
+        return default
+    try:
+        number = int(value)
+    except ValueError:
+        raise StartError(f"{name} must be a whole number, not {value!r}.") from None
+    _check_bounds(name, number, low, high)
+    return number
+
+
+def number(
+    name: str, default: float, *, low: float | None = None, high: float | None = None
+) -> float:
+    """A finite number within the bounds."""
+    value = text(name)
+    if not value:
+        return default
+    try:
+        parsed = float(value)
+    except ValueError:
+        parsed = math.nan
+    if not math.isfinite(parsed):
+        raise StartError(f"{name} must be a number, not {value!r}.")
+    _check_bounds(name, parsed, low, high)
+    return parsed
+
+
+def texts(name: str, default: tuple[str, ...] = ()) -> list[str]:
+    """Values separated by commas; blank ones are left out."""
+    value = text(name)
+    if not value:
+        return list(default)
+    return [entry.strip() for entry in value.split(",") if entry.strip()]
+
+
+def secret(name: str) -> str | None:
+    """A secret from NAME, or from the file that NAME_FILE names; None without either.
+
+    Messages never repeat the value.
+    """
+    value, file_name = text(name), text(f"{name}_FILE")
+    if value and file_name:
+        raise StartError(f"Set {name} or {name}_FILE, not both.")
+    if not file_name:
+        return value or None
+    try:
+        value = Path(file_name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise StartError(f"{name}_FILE names a file that cannot be read: {file_name}.") from None
+    if not value:
+        raise StartError(f"{name}_FILE names an empty file: {file_name}.")
+    return value
+
+
+def prefixed(prefix: str) -> dict[str, str]:
+    """Every set variable whose name starts with ``prefix``, under its whole name."""
+    return {name: value for name, value in os.environ.items() if name.startswith(prefix)}
+
+
+def _check_bounds(name: str, value: float, low: float | None, high: float | None) -> None:
+    if low is not None and value < low:
+        raise StartError(f"{name} must be at least {low}, not {value}.")
+    if high is not None and value > high:
+        raise StartError(f"{name} must be at most {high}, not {value}.")

@@ -1,0 +1,105 @@
+"""``manage.py studio``: everything that one process needs, from an empty directory to a page."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from memstudio import home, serving
+from memstudio.errors import StartError
+from memstudio.front import Service
+
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+
+class Command(BaseCommand):
+    """Prepare the home, print the way in, serve until told to stop."""
+
+    help = "Start the studio: web server and worker in one process."
+    requires_system_checks: list[str] = []  # noqa: RUF012 - Django's own attribute
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Where to listen, and whether jobs run here."""
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=_port, default=8765, help="port to listen on")
+        parser.add_argument("--no-worker", action="store_true", help="run no jobs in this process")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Run the server to its end."""
+        host, port = options["host"], options["port"]
+        with home.lock(settings.MEMORY_STUDIO_HOME):
+            serving.check_address(host, port)
+            _migrate()
+            self._serve(host, port, has_worker=not options["no_worker"])
+            serving.leave()
+
+    def _serve(self, host: str, port: int, *, has_worker: bool) -> None:
+        from memstudio import asgi
+
+        if host not in settings.ALLOWED_HOSTS:
+            settings.ALLOWED_HOSTS.append(f"[{host}]" if ":" in host else host)
+        application = asgi.build(_worker_services() if has_worker else [])
+        link = _way_in(serving.base_url(host, port))
+        serving.serve(
+            application, host=host, port=port, on_ready=lambda: self._greet(host, port, link)
+        )
+
+    def _greet(self, host: str, port: int, link: str | None) -> None:
+        url = serving.base_url(host, port)
+        lines = [f"Memory Studio runs on {url} with its data in {settings.MEMORY_STUDIO_HOME}"]
+        if link is None:
+            lines.append(f"Sign in at {url}/")
+        else:
+            lines.append(f"Sign in with this link, it works once: {link}")
+        if host not in LOCAL_HOSTS:
+            lines.append("Other machines can reach it: put HTTPS in front of it.")
+        self.stdout.write("\n".join([*lines, "Stop it with Ctrl-C."]))
+        self.stdout.flush()
+
+
+def _way_in(url: str) -> str | None:
+    """The link that signs in once; None when a password exists."""
+    from memory.services import signin
+
+    signin.first_start()
+    return signin.sign_in_link(url)
+
+
+def _migrate() -> None:
+    """Bring the database up to date. Raises ``StartError`` when it cannot be opened."""
+    from memory import wiring
+
+    try:
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            call_command("migrate", verbosity=0, interactive=False)
+        else:
+            wiring.ensure_indexes()
+    except DatabaseError as error:
+        name = connection.settings_dict["NAME"]
+        raise StartError(f"The database {name} cannot be used ({error}).") from None
+
+
+def _worker_services() -> list[Service]:
+    if not settings.MEMORY_STUDIO_EMBEDDED_WORKER:
+        return []
+    from memstudio import embedded
+    from memstudio.celery import app
+
+    return embedded.services(app)
+
+
+def _port(text: str) -> int:
+    try:
+        port = int(text)
+    except ValueError:
+        port = 0
+    if not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
+    return port

@@ -1,0 +1,15 @@
+"""What every entry point does before anything heavy is imported."""
+
+from __future__ import annotations
+
+import os
+
+
+def apply() -> None:
+    """Set what native libraries read once, when they are loaded.
+
+    ONNX Runtime sends no telemetry; OpenMP threads sleep instead of spinning, because the web
+    server and the worker share the cores.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
