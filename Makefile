@@ -6,7 +6,8 @@ VENV := .venv/bin
 SCRATCH := MEMORY_STUDIO_HOME=$(CURDIR)/.venv/check-home
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run worker test check format cases bench messages python
+.PHONY: help setup setup-dev run worker test check lint types imports templates migrations
+.PHONY: format cases bench messages python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -18,18 +19,30 @@ run: setup ## Start the studio (options: make run ARGS="--port 9000")
 	@exec $(VENV)/python manage.py studio $(ARGS)
 
 worker: setup ## Start a worker of its own (needs CELERY_BROKER_URL)
-	@exec $(VENV)/celery --app memstudio worker --beat --queues interactive,bulk $(ARGS)
+	@test -n "$$CELERY_BROKER_URL$$CELERY_BROKER_URL_FILE" || { \
+	  echo "memory studio: set CELERY_BROKER_URL; without it the studio runs its jobs itself." >&2; exit 2; }
+	@exec $(VENV)/celery --app memstudio.celery worker --beat --queues interactive,bulk $(ARGS)
 
 test: setup-dev ## Run every test, in the browser too (options: make test ARGS="-k word")
 	@$(VENV)/python -m pytest $(ARGS)
 
-check: setup-dev ## Static checks: style, types, imports, templates, migrations
+check: lint types imports templates migrations ## Static checks (all of them: make -k check)
+
+lint: setup-dev
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
+
+types: setup-dev
 	$(SCRATCH) $(VENV)/mypy
-	$(VENV)/lint-imports --no-cache
+
+imports: setup-dev
+	$(VENV)/lint-imports --no-cache --no-logo
+
+templates: setup-dev
 	$(VENV)/djlint templates --check --quiet
 	$(VENV)/djlint templates --lint --quiet
+
+migrations: setup-dev
 	$(SCRATCH) $(VENV)/python manage.py makemigrations --check --dry-run
 
 format: setup-dev ## Put code and templates into shape

@@ -84,6 +84,14 @@ class KeywordIndex(Protocol):
 
     def clear(self) -> None: ...
 
+    def is_current(self) -> bool:
+        """Whether every row was cut by the analyzer in use."""
+        ...
+
+    def mark_current(self) -> None:
+        """Say so, after all rows were written again."""
+        ...
+
     def terms(self, query: str) -> tuple[str, ...]:
         """The distinct terms a query is cut into, in order."""
         ...
@@ -120,7 +128,8 @@ class VectorStore(Protocol):
     def upsert(self, vectors: Mapping[int, Vector], *, hashes: Mapping[int, str]) -> None:
         """Store vectors with the hash of the text they came from.
 
-        Raises ``DimensionMismatch``, ``ZeroVector``, or ``UnknownPassage`` for an id that has no passage.
+        Raises ``DimensionMismatch``, ``ZeroVector``, or ``UnknownPassage`` for an id that has no
+        passage.
         """
         ...
 

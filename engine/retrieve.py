@@ -34,6 +34,9 @@ from engine.types import (
 DEPTH = 100
 """How many candidates each list may bring to the fusion (both seeds)."""
 
+LOAD_BATCH = 25
+"""How many passages are read at a time; most retrievals want no more than the first ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
@@ -179,21 +182,28 @@ def _fused(run: _Run) -> list[tuple[int, float]]:
 
 
 def _collapsed(run: _Run, tier: Tier, ordered: Sequence[tuple[int, float]]) -> list[Hit]:
-    """One hit for each parent: its best passage. Passages that are gone are dropped."""
-    passages = run.tiers.passages.load([passage_id for passage_id, _score in ordered])
+    """One hit for each parent: its best passage. Passages that are gone are dropped.
+
+    Reads passages in batches and stops when there are enough, unless a trace wants them all.
+    """
     hits: list[Hit] = []
     entries: list[StageEntry] = []
     seen: dict[str, int] = {}
-    for passage_id, score in ordered:
-        passage = passages.get(passage_id)
-        if passage is None or passage.is_archived:
-            entries.append(StageEntry(passage_id, dropped="gone"))
-        elif passage.parent in seen:
-            entries.append(StageEntry(passage_id, seen[passage.parent], dropped="same_memory"))
-        else:
-            seen[passage.parent] = len(hits) + 1
-            hits.append(_hit(run, tier, passage, score))
-            entries.append(StageEntry(passage_id, len(hits), score))
+    for start in range(0, len(ordered), LOAD_BATCH):
+        if len(hits) >= run.query.limit and not run.query.trace:
+            break
+        batch = ordered[start : start + LOAD_BATCH]
+        passages = run.tiers.passages.load([passage_id for passage_id, _score in batch])
+        for passage_id, score in batch:
+            passage = passages.get(passage_id)
+            if passage is None or passage.is_archived:
+                entries.append(StageEntry(passage_id, dropped="gone"))
+            elif passage.parent in seen:
+                entries.append(StageEntry(passage_id, seen[passage.parent], dropped="same_memory"))
+            else:
+                seen[passage.parent] = len(hits) + 1
+                hits.append(_hit(run, tier, passage, score))
+                entries.append(StageEntry(passage_id, len(hits), score))
     run.stage("collapse", entries)
     return hits
 

@@ -23,6 +23,7 @@ _KEYWORDS: Final = {
     "ngettext": (1, 2),
     "ngettext_lazy": (1, 2),
     "pgettext": ((1, "c"), 2),
+    "pgettext_lazy": ((1, "c"), 2),
 }
 _PACKAGES: Final = ("memory", "memstudio")
 
@@ -54,7 +55,7 @@ def update(locale: str) -> list[str]:
     po = path_of(locale).with_suffix(".po")
     po.parent.mkdir(parents=True, exist_ok=True)
     catalog = read(locale) if po.exists() else Catalog(locale=locale, project="Memory Studio")
-    catalog.update(template(), no_fuzzy_matching=True)
+    catalog.update(template(), no_fuzzy_matching=True, update_creation_date=False)
     catalog.obsolete.clear()
     with po.open("wb") as file:
         write_po(file, catalog, sort_output=True, no_location=True, width=100, omit_header=False)

@@ -23,6 +23,7 @@ from django.db.models import F, Q
 
 from engine.errors import Cancelled, EngineError
 from memory.clock import now
+from memory.errors import ServiceError
 from memory.models import Job
 
 logger = logging.getLogger("memory.jobs")
@@ -118,6 +119,8 @@ class JobContext:
     def refresh(self) -> None:
         """Read parameters that someone else may have changed."""
         self.job.refresh_from_db(fields=["params", "is_cancel_requested"])
+        if self.job.is_cancel_requested:
+            raise Cancelled("the job was cancelled")
 
     def _renew(self, **values: Any) -> None:
         ours = Job.objects.filter(pk=self.job.pk, state=Job.State.RUNNING, worker=self.job.worker)
@@ -148,7 +151,7 @@ def run(job_id: str | uuid.UUID, handlers: Mapping[str, Handler], *, role: str =
         result = handlers[job.kind](JobContext(job))
     except Cancelled:
         _finish(job, Job.State.CANCELLED)
-    except EngineError as error:
+    except (EngineError, ServiceError) as error:
         logger.warning("job %s (%s) failed: %s", job.kind, job.pk, error.code)
         _finish(job, Job.State.FAILED, error_code=error.code, message=str(error)[:300])
     except Exception as error:

@@ -15,12 +15,20 @@ from memory.models import Passage as PassageRow
 
 
 class PassageReader:
-    """The engine's ``PassageSource`` over the ORM."""
+    """The engine's ``PassageSource`` over the ORM; remembers the memories it has read."""
+
+    def __init__(self) -> None:
+        self.memories: dict[str, Memory] = {}
 
     def load(self, ids: Collection[int]) -> Mapping[int, Passage]:
         """Passages by id, in one query."""
-        rows = PassageRow.objects.filter(pk__in=list(ids)).select_related("memory")
-        return {row.pk: to_engine(row, row.memory) for row in rows if row.memory is not None}
+        rows = PassageRow.objects.filter(pk__in=list(ids)).select_related("memory__api_key")
+        found: dict[int, Passage] = {}
+        for row in rows:
+            if row.memory is not None:
+                found[row.pk] = to_engine(row, row.memory)
+                self.memories[str(row.memory.pk)] = row.memory
+        return found
 
     def recent(self, scope: Scope, limit: int) -> list[int]:
         """First passages of the newest memories within the scope, newest first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memory import wiring
-from memory.models import Passage, PassageChange
+from memory.models import Passage, PassageChange, VectorIndex
 
 
 def create_indexes(**_kwargs: Any) -> None:
@@ -14,6 +14,10 @@ def create_indexes(**_kwargs: Any) -> None:
 
 
 def forget_passage(*, instance: Passage, **_kwargs: Any) -> None:
-    """Take a deleted passage out of both indexes, whoever deleted it."""
+    """Take a deleted passage out of every index, whoever deleted it."""
     wiring.keyword_index().delete([instance.pk])
+    for row in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
+        store = wiring.store_for(row)
+        store.ensure()
+        store.delete([instance.pk])
     PassageChange.objects.create(passage_id=instance.pk)

@@ -38,6 +38,10 @@ STRATEGIES: Final = (
     ("semantic", gettext_lazy("Semantic")),
     ("recent", gettext_lazy("Recent: newest first")),
 )
+FUSIONS: Final = (
+    ("scores", gettext_lazy("Scores: normalised and added")),
+    ("rrf", gettext_lazy("Reciprocal ranks (RRF)")),
+)
 QUANTIZATIONS: Final = (
     ("none", pgettext_lazy("quantization", "None")),
     ("int8", "int8"),
@@ -67,6 +71,7 @@ class SettingsForm(StudioForm):
         label=gettext_lazy("Token budget"), min_value=0, max_value=16_000
     )
     strategy = forms.ChoiceField(label=gettext_lazy("Strategy"), choices=STRATEGIES)
+    fusion = forms.ChoiceField(label=gettext_lazy("Fusion of both lists"), choices=FUSIONS)
     retention_days = _days(
         gettext_lazy("Retention (days)"),
     )

@@ -16,12 +16,12 @@ from django.conf import settings as django_settings
 from django.db import connection
 from django.utils.module_loading import import_string
 
-from engine.errors import EngineError
+from engine.errors import EmbeddingFailed, EngineError
 from engine.keyword.fts5 import Fts5Index
 from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, VectorStore
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
-from engine.types import Degraded, Signature
+from engine.types import Degraded, Purpose, Signature
 from memory import secretbox
 from memory.models import EngineSettings, VectorIndex
 from memory.stored_settings import Settings, normalise
@@ -76,8 +76,23 @@ def resolve_source(chosen: Settings | None = None) -> Resolved:
         return Resolved(_local_source(chosen.local_model), family)
     if family == "remote" and chosen.custom_base_url and chosen.custom_model_id:
         key = ("remote", chosen.custom_base_url, chosen.custom_model_id, chosen.custom_api_key)
-        return Resolved(_cached(key, lambda: _remote(chosen)), family)
+        try:
+            return Resolved(_cached(key, lambda: _remote(chosen)), family)
+        except EmbeddingFailed as error:
+            return Resolved(None, family, Degraded("vector", error.code, str(error)))
     return Resolved(None, family, _OFF[family])
+
+
+def signature_of(source: EmbeddingSource) -> Signature:
+    """The signature of a source, asking a remote one once when its dimension is not known yet.
+
+    Raises ``EmbeddingFailed``.
+    """
+    try:
+        return source.signature
+    except EmbeddingFailed:
+        source.embed(["dimension"], purpose=Purpose.QUERY)
+        return source.signature
 
 
 def _family(chosen: Settings) -> str:
@@ -117,14 +132,24 @@ def _local(model: str) -> EmbeddingSource:
 
 
 def _remote(chosen: Settings) -> EmbeddingSource:
-    from engine.embed.remote import RemoteSource
+    from engine.embed.remote import Endpoint, RemoteSource
+    from engine.net.client import HttpClient
 
-    return RemoteSource(
-        base_url=cast(str, chosen.custom_base_url),
-        model=cast(str, chosen.custom_model_id),
+    endpoint = Endpoint(
+        base_url=chosen.custom_base_url or "",
+        model=chosen.custom_model_id or "",
         api_key=secretbox.open_sealed(chosen.custom_api_key) or None,
-        template=TEMPLATE,
     )
+
+    def build(dim: int | None) -> RemoteSource:
+        return RemoteSource(endpoint, template=TEMPLATE, client=HttpClient(), dim=dim)
+
+    # The dimension that an earlier run learnt is in the signature of its index.
+    for row in VectorIndex.objects.filter(source="remote", model=endpoint.model):
+        source = build(row.dim)
+        if str(source.signature) == row.signature:
+            return source
+    return build(None)
 
 
 def store_for(row: VectorIndex) -> VectorStore:

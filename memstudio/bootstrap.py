@@ -18,6 +18,7 @@ from typing import Dict, List, Optional, Tuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OLDEST = (3, 11)
+STEPS = ("Collecting", "  Downloading", "Building", "Installing")
 NO_NETWORK = (
     "NewConnectionError",
     "NameResolutionError",
@@ -177,8 +178,9 @@ def install(environment: Environment, dev: bool) -> None:
         universal_newlines=True,
         errors="replace",
     )
-    output = follow(child, environment.log)
-    if child.wait() == 0:
+    with child:
+        output = follow(child, environment.log)
+    if child.returncode == 0:
         return
     if any(sign in output for sign in NO_NETWORK):
         raise SetupError(
@@ -195,16 +197,18 @@ def follow(child: "subprocess.Popen[str]", log: str) -> str:
     """Read what pip says into the log; on a terminal, show the newest step on one line."""
     lines = []  # type: List[str]
     shown = sys.stderr.isatty()
-    with open(log, "w", encoding="utf-8") as file:
-        for line in child.stdout or ():
-            file.write(line)
-            lines.append(line)
-            if shown and line.startswith(("Collecting", "  Downloading", "Building", "Installing")):
-                width = shutil.get_terminal_size().columns - 1
-                sys.stderr.write("\r\033[K" + line.strip()[:width])
-                sys.stderr.flush()
-    if shown:
-        sys.stderr.write("\r\033[K")
+    try:
+        with open(log, "w", encoding="utf-8") as file:
+            for line in child.stdout or ():
+                file.write(line)
+                lines.append(line)
+                if shown and line.startswith(STEPS):
+                    width = shutil.get_terminal_size().columns - 1
+                    sys.stderr.write("\r\033[K" + line.strip()[:width])
+                    sys.stderr.flush()
+    finally:
+        if shown:
+            sys.stderr.write("\r\033[K")
     return "".join(lines)
 
 
@@ -212,7 +216,8 @@ def last_line(output: Optional[str]) -> str:
     """The line that says most: the last error, else the last line."""
     lines = [line.strip() for line in (output or "").splitlines() if line.strip()]
     errors = [line for line in lines if line.lower().startswith("error")]
-    return (errors or lines or ["it said nothing"])[-1].rstrip(".")
+    line = (errors or lines or ["it said nothing"])[-1].rstrip(".")
+    return line[len("ERROR: ") :] if line.startswith("ERROR: ") else line
 
 
 def dotted(version: Tuple[int, ...]) -> str:

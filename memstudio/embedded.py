@@ -35,7 +35,7 @@ _building = threading.Lock()
 
 def services(app: Celery) -> list[Service]:
     """One worker for each queue, so that long work never holds up short work, and the ticker."""
-    return [*(Worker(app, queue) for queue in QUEUES), Ticker(_void_own_leases, _sweep)]
+    return [*(Worker(app, queue) for queue in QUEUES), Ticker(_begin, _tick)]
 
 
 class HomeLock:
@@ -165,13 +165,13 @@ class Ticker:
 # Imported when the thread runs: services take their time, and the first page need not wait.
 
 
-def _void_own_leases() -> None:
-    from memory import jobs
+def _begin() -> None:
+    from memory.services import housekeeping
 
-    jobs.void_own_leases()
+    housekeeping.start()
 
 
-def _sweep() -> None:
-    from memory import tasks
+def _tick() -> None:
+    from memory.services import housekeeping
 
-    tasks.sweep()
+    housekeeping.tick()

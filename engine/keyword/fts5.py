@@ -119,6 +119,15 @@ class Fts5Index:
         row = self._connect().execute(self._sql(IDENTITY)).fetchone()
         return None if row is None else str(row[0])
 
+    def is_current(self) -> bool:
+        """Whether every row was cut by the analyzer in use."""
+        return self.built_by() == self._analyzer.version
+
+    def mark_current(self) -> None:
+        """Say so, after all rows were written again."""
+        sql = f"UPDATE {self._table}_identity SET analyzer = ?"
+        self._connect().execute(sql, (self._analyzer.version,))
+
     def upsert(self, passages: Sequence[Passage]) -> None:
         """Index passages, each replacing what its id held."""
         rows = [self._row(passage) for passage in passages]

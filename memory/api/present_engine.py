@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
+
+from pydantic.alias_generators import to_camel
 
 from memory.clock import iso
 from memory.services.compaction import Outcome, Plan
@@ -13,6 +16,7 @@ from memory.services.status import EngineStatus, TierState
 def status_out(status: EngineStatus) -> dict[str, Any]:
     """The first seed's engine status, and ours beside it."""
     covered = status.coverage
+    cache = {"hits": status.cache_hits, "misses": status.cache_misses, "size": status.cache_size}
     return {
         "keyword": {**_tier(status.keyword), "backend": status.keyword.label},
         "embedding": {
@@ -20,11 +24,7 @@ def status_out(status: EngineStatus) -> dict[str, Any]:
             "source": status.source,
             "model": status.model,
             "dimensions": status.dimensions,
-            "cacheStats": {
-                "hits": status.cache_hits,
-                "misses": status.cache_misses,
-                "size": status.cache_size,
-            },
+            "cacheStats": cache,
         },
         "vectorStore": {
             **_tier(status.vector_store),
@@ -32,32 +32,32 @@ def status_out(status: EngineStatus) -> dict[str, Any]:
             "rowCount": covered.indexed if covered.signature else 0,
             "needsReindex": covered.pending,
         },
-        "qdrant": {
-            **_tier(status.qdrant),
-            "enabled": status.qdrant.code != "disabled",
-            "healthy": False,
-            "latencyMs": None,
-            "error": None if status.qdrant.code == "disabled" else status.qdrant.code,
-        },
-        "rerank": {
-            "enabled": status.rerank.code != "disabled",
-            "provider": None,
-            "model": None,
-            "available": False,
-            "reason": "rerank disabled"
-            if status.rerank.code == "disabled"
-            else status.rerank.reason,
-        },
-        "coverage": {
-            "passages": covered.passages,
-            "indexed": covered.indexed,
-            "pending": covered.pending,
-            "failed": covered.failed,
-            "percent": covered.percent,
-            "signature": covered.signature,
-            "building": covered.building,
-            "buildingPercent": covered.building_percent,
-        },
+        "qdrant": _qdrant(status.qdrant),
+        "rerank": _rerank(status.rerank),
+        "coverage": {to_camel(name): value for name, value in asdict(covered).items()}
+        | {"percent": covered.percent},
+    }
+
+
+def _qdrant(tier: TierState) -> dict[str, Any]:
+    is_off = tier.code == "disabled"
+    return {
+        **_tier(tier),
+        "enabled": not is_off,
+        "healthy": False,
+        "latencyMs": None,
+        "error": None if is_off else tier.code,
+    }
+
+
+def _rerank(tier: TierState) -> dict[str, Any]:
+    is_off = tier.code == "disabled"
+    return {
+        "enabled": not is_off,
+        "provider": None,
+        "model": None,
+        "available": False,
+        "reason": "rerank disabled" if is_off else tier.reason,
     }
 
 

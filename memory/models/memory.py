@@ -60,8 +60,17 @@ class Memory(models.Model):
             models.Index(fields=("-created_at", "-id"), name="memory_newest"),
             models.Index(fields=("api_key", "session_id"), name="memory_session"),
             models.Index(fields=("type",), name="memory_type"),
-            models.Index(fields=("expires_at",), name="memory_expiry"),
-            models.Index(fields=("trashed_at",), name="memory_trash"),
+            # Only of the few rows that have one: a planner must not prefer these to the order.
+            models.Index(
+                fields=("expires_at",),
+                condition=models.Q(expires_at__isnull=False),
+                name="memory_expiry",
+            ),
+            models.Index(
+                fields=("trashed_at",),
+                condition=models.Q(trashed_at__isnull=False),
+                name="memory_trash",
+            ),
         )
 
     def __str__(self) -> str:

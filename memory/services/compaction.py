@@ -141,16 +141,13 @@ def run(context: jobs.JobContext) -> dict[str, Any]:
 
 def outcome(job: Job) -> Outcome:
     """What a job has done so far."""
-    made = list(
-        Compaction.objects.filter(pk__in=job.params["compactions"]).select_related("api_key")
-    )
+    found = Compaction.objects.filter(pk__in=job.params["compactions"])
+    made = list(found.select_related("api_key").order_by("created_at"))
+    ids = [memory_id for item in made for memory_id in item.summary_ids]
+    rows = Memory.objects.filter(pk__in=ids).values_list("pk", "content")
+    stored = {str(memory_id): content for memory_id, content in rows}
     texts = {
-        str(item.pk): list(
-            Memory.objects.filter(pk__in=item.summary_ids)
-            .order_by("key")
-            .values_list("content", flat=True)
-        )
-        for item in made
+        str(item.pk): [stored[name] for name in item.summary_ids if name in stored] for item in made
     }
     return Outcome(job, made, texts)
 

@@ -82,7 +82,7 @@ def _problem(name: str, value: Any) -> str:
         known = ", ".join(MemoryType)
         return "" if value in set(MemoryType) else _("One of: %(types)s.") % {"types": known}
     if name == "metadata":
-        return _metadata_problem(value)
+        return json_problem(value)
     if name in _MOMENTS:
         return "" if _is_moment(value) else _("This time is outside the calendar.")
     if name not in _LONGEST:
@@ -111,7 +111,8 @@ def is_storable(text: str) -> bool:
     return "\0" not in text
 
 
-def _metadata_problem(value: Any) -> str:
+def json_problem(value: Any) -> str:
+    """Why no database could hold a JSON object; an empty text when every one can."""
     if not isinstance(value, Mapping):
         return _("A JSON object is needed.")
     try:

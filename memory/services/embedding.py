@@ -90,7 +90,7 @@ def target_index() -> VectorIndex | None:
     source = wiring.resolve_source().source
     if source is None:
         return None
-    signature = source.signature
+    signature = wiring.signature_of(source)
     with transaction.atomic():
         row = VectorIndex.objects.select_for_update().filter(signature=str(signature)).first()
         if row is not None and row.state != VectorIndex.State.RETIRED:
@@ -194,6 +194,7 @@ def _embed_marked(
         # A text that changed meanwhile keeps its mark: this vector is already out of date.
         valid = [i for i, row in enumerate(rows) if current.get(row.id) == row.text_hash]
         store = wiring.store_for(index)
+        store.ensure()
         store.upsert({rows[i].id: vectors[i] for i in valid}, hashes=hashes)
         index.marks.filter(passage__in=[rows[i].id for i in valid]).delete()
     return len(valid), 0
@@ -231,6 +232,7 @@ def _rebuild_keywords(context: jobs.JobContext) -> None:
         cursor = ids[-1]
         context.save_params(keyword_cursor=cursor)
         context.progress(Passage.objects.filter(pk__lte=cursor).count(), total, message="keyword")
+    index.mark_current()
     context.save_params(keyword_cursor=None)
 
 

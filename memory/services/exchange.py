@@ -6,7 +6,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -18,7 +18,7 @@ from memory import jobs
 from memory.clock import iso, now
 from memory.errors import Invalid
 from memory.models import ApiKey, Job, Memory
-from memory.principal import SYSTEM, Principal
+from memory.principal import ALL_SCOPES, Principal
 from memory.services import access, audit, keys, memories
 from memory.services.drafts import MemoryDraft
 from memory.services.records import draft_of, owner_of
@@ -144,7 +144,7 @@ def import_records(
     """Store records, 500 a transaction; what cannot be stored is skipped and reported.
 
     ``owner`` None takes the owner each record names, making keys that are missing, and the
-    default key for the rest.
+    default key for the rest. Only a manager's records keep their mark as shared.
     """
     access.require(principal, "write")
     report, started = ImportReport(), time.perf_counter()
@@ -155,6 +155,8 @@ def import_records(
         for place, record in enumerate(batch, start=start + 1):
             try:
                 draft = draft_of(record)
+                if not principal.may("manage"):
+                    draft = replace(draft, is_shared=False)
                 named = None if fixed or not isinstance(record, dict) else owner_of(record)
             except Invalid as error:
                 report.skip(place, "; ".join(error.fields.values()) or error.message)
@@ -206,7 +208,7 @@ def start_import(principal: Principal, file: IO[bytes], *, owner: str | None) ->
     return jobs.enqueue(
         jobs.Order(
             "import",
-            params={"file": path.name, "owner": owner},
+            params={"file": path.name, "owner": owner, "shares": principal.may("manage")},
             owner_id=principal.owner,
             requested_by=principal.label,
         )
@@ -219,8 +221,10 @@ def run_import(context: jobs.JobContext) -> dict[str, Any]:
     with path.open("rb") as file:
         records = read_records(file)
     context.progress(0, len(records), force=True)
+    scopes = ALL_SCOPES if context.params["shares"] else frozenset({"write"})
+    principal = Principal("system", context.job.requested_by or "system", scopes)
     report = import_records(
-        SYSTEM, records, owner=context.params["owner"], progress=context.progress
+        principal, records, owner=context.params["owner"], progress=context.progress
     )
     context.progress(report.total, len(records), force=True)
     path.unlink()

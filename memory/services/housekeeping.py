@@ -16,7 +16,7 @@ from memory.clock import now
 from memory.errors import Conflict
 from memory.models import ApiKey, Job, Memory, Passage
 from memory.principal import SYSTEM
-from memory.services import audit, compaction, embedding, passages
+from memory.services import audit, compaction, embedding, passages, reindex
 
 TRASH_LIFE: Final = timedelta(days=30)
 IMPORT_LIFE_S: Final = 7 * 24 * 3600
@@ -25,8 +25,9 @@ SUMMARIZE_EVERY: Final = timedelta(days=1)
 
 
 def start() -> int:
-    """Once, when a studio process begins: free the jobs an earlier one held, then ``tick``."""
+    """Once, when a studio process begins: free the jobs an earlier one held, renew, ``tick``."""
     jobs.void_own_leases()
+    reindex.renew_keywords()
     count = tick()
     _load_model()
     return count

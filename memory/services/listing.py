@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from memory import wiring
@@ -118,6 +118,7 @@ def row(principal: Principal, memory_id: str | uuid.UUID) -> MemoryRow:
 
 def sessions(principal: Principal, owner: str | None = None) -> list[str]:
     """Names of the sessions with live memories, at most 200, in order."""
+    access.require(principal, "read")
     rows = _owned(principal, owner).filter(lifetimes.live()).exclude(session_id="")
     return list(rows.order_by("session_id").values_list("session_id", flat=True).distinct()[:200])
 
@@ -197,32 +198,37 @@ def _state(state: str) -> Q:
     return Q() if state == "all" else lifetimes.live()
 
 
-def _rows(found: QuerySet[Memory] | Sequence[Memory]) -> list[MemoryRow]:
+def _rows(found: QuerySet[Memory]) -> list[MemoryRow]:
     settings, moment = wiring.settings(), now()
-    index = VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE).first()
-    if isinstance(found, QuerySet):
-        waiting = VectorMark.objects.filter(index=index, passage__memory=OuterRef("pk"))
-        found = list(
-            found.annotate(is_waiting=Exists(waiting), has_failed=Exists(waiting.exclude(error="")))
-        )
+    memories = list(found)
+    waiting = _waiting([memory.pk for memory in memories])
     answer: list[MemoryRow] = []
-    for memory in found:
+    for memory in memories:
         use = getattr(memory, "use", None)
         answer.append(
             MemoryRow(
                 memory=memory,
                 access_count=use.access_count if use else 0,
                 last_accessed_at=use.last_accessed_at if use else None,
-                index_state=_index_state(memory, has_index=index is not None),
+                index_state=_index_state(memory, waiting),
                 hidden_reason=lifetimes.hidden_reason(memory, settings=settings, moment=moment),
             )
         )
     return answer
 
 
-def _index_state(memory: Memory, *, has_index: bool) -> str:
-    if not has_index or memory.trashed_at is not None:
+def _waiting(ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str] | None:
+    """Error codes (perhaps empty) of memories that wait for a vector; None without an index."""
+    index = VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE).first()
+    if index is None:
+        return None
+    marks = index.marks.filter(passage__memory__in=ids).order_by("error")
+    return dict(marks.values_list("passage__memory", "error"))
+
+
+def _index_state(memory: Memory, waiting: Mapping[uuid.UUID, str] | None) -> str:
+    if waiting is None or memory.trashed_at is not None:
         return "off"
-    if getattr(memory, "has_failed", False):
-        return "failed"
-    return "pending" if getattr(memory, "is_waiting", False) else "indexed"
+    if memory.pk not in waiting:
+        return "indexed"
+    return "failed" if waiting[memory.pk] else "pending"

@@ -35,6 +35,7 @@ CHANGEABLE: Final = frozenset(
         "is_shared",
     }
 )
+_WITH_EVERY_CHANGE: Final = ("revision", "tokens", "updated_at", "retained_at")
 _REVISED: Final = ("key", "type", "content", "metadata", "session_id", "expires_at")
 
 
@@ -98,11 +99,7 @@ def store_many(
         }
         fresh = [_new(owner, draft) for draft in batch if draft.key not in existing]
         Memory.objects.bulk_create(fresh, batch_size=200)
-        for draft in batch:
-            if draft.key in existing:
-                _apply(
-                    principal, existing[draft.key], _merged(existing[draft.key], draft), "upsert"
-                )
+        _upsert(principal, existing, batch)
         passages.sync([*fresh, *existing.values()])
         by_key = {row.key: Stored(row, created=True) for row in fresh}
         by_key.update({key: Stored(row, created=False) for key, row in existing.items()})
@@ -233,29 +230,49 @@ def _find(principal: Principal, memory_id: str | uuid.UUID, *, lock: bool = Fals
     return memory
 
 
+def _upsert(
+    principal: Principal, existing: Mapping[str, Memory], batch: Sequence[MemoryDraft]
+) -> None:
+    """Merge drafts into the live rows with their keys, in a few statements for all."""
+    found = [(existing[draft.key], draft) for draft in batch if draft.key in existing]
+    kept = [_apply(principal, row, _merged(row, draft), "upsert") for row, draft in found]
+    MemoryRevision.objects.bulk_create([item for item in kept if item], batch_size=200)
+    if found:
+        # As an upsert: Django's bulk_update builds a CASE for each value: 17 times slower.
+        Memory.objects.bulk_create(
+            existing.values(),
+            batch_size=200,
+            update_conflicts=True,
+            unique_fields=["id"],
+            update_fields=[*sorted(CHANGEABLE - {"key"}), *_WITH_EVERY_CHANGE],
+        )
+
+
 def _save(principal: Principal, memory: Memory, changes: Mapping[str, Any], action: str) -> None:
-    if _apply(principal, memory, changes, action):
-        passages.sync([memory])
-        embed_soon()
+    kept = _apply(principal, memory, changes, action)
+    if kept is not None:
+        kept.save(force_insert=True)
+    _save_row(memory, [*changes, *_WITH_EVERY_CHANGE])
+    passages.sync([memory])
+    embed_soon()
 
 
-def _apply(principal: Principal, memory: Memory, changes: Mapping[str, Any], action: str) -> bool:
-    """Write changed fields and keep the earlier text; whether anything changed."""
+def _apply(
+    principal: Principal, memory: Memory, changes: Mapping[str, Any], action: str
+) -> MemoryRevision | None:
+    """Set fields of a row that is not saved yet; the revision to keep when its text changes."""
     changed = {name for name, value in changes.items() if getattr(memory, name) != value}
-    moment = now()
-    if changed & set(_REVISED):
-        _keep(principal, memory, action)
-        memory.revision += 1
+    kept = _revision(principal, memory, action) if changed & set(_REVISED) else None
+    memory.revision += kept is not None
     for name in changed:
         setattr(memory, name, changes[name])
     memory.tokens = estimate_tokens(memory.content)
-    memory.updated_at = memory.retained_at = moment
-    _save_row(memory, [*changed, "revision", "tokens", "updated_at", "retained_at"])
-    return True
+    memory.updated_at = memory.retained_at = now()
+    return kept
 
 
-def _keep(principal: Principal, memory: Memory, action: str) -> None:
-    MemoryRevision.objects.create(
+def _revision(principal: Principal, memory: Memory, action: str) -> MemoryRevision:
+    return MemoryRevision(
         memory=memory,
         revision=memory.revision,
         replaced_at=now(),

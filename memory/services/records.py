@@ -44,7 +44,7 @@ def draft_of(record: object) -> MemoryDraft:
     draft = MemoryDraft(
         content=content,
         key=_key(record, content),
-        type=kind if kind in set(MemoryType) else MemoryType.FACTUAL.value,
+        type=kind if isinstance(kind, str) and kind in set(MemoryType) else "factual",
         session_id=_session(record),
         metadata=_metadata(record),
         expires_at=_moment(record.get("expiresAt")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from memory import jobs
+from memory import jobs, wiring
 from memory.models import Job, Passage, VectorIndex
 from memory.principal import Principal
 from memory.services import access, audit, embedding, passages
@@ -13,6 +13,16 @@ from memory.services import access, audit, embedding, passages
 def pending() -> int:
     """How many passages wait for a vector."""
     return embedding.coverage().pending
+
+
+def renew_keywords() -> bool:
+    """Rebuild the keyword index when its analyzer has changed; whether that was needed."""
+    if wiring.keyword_index().is_current():
+        return False
+    with transaction.atomic():
+        order = jobs.Order("reindex", dedupe_key=embedding.DEDUPE, requested_by="system")
+        _rebuild_keywords(jobs.enqueue(order))
+    return True
 
 
 def start(principal: Principal, *, force: bool = False) -> Job:
@@ -30,7 +40,11 @@ def start(principal: Principal, *, force: bool = False) -> Job:
             jobs.Order("reindex", dedupe_key=embedding.DEDUPE, requested_by=principal.label)
         )
         if force:
-            job.params = {**job.params, "keyword_cursor": 0}
-            Job.objects.filter(pk=job.pk).update(params=job.params, total=Passage.objects.count())
+            _rebuild_keywords(job)
         audit.record(principal, "engine.reindex", ids=[job.pk], detail={"force": force})
     return job
+
+
+def _rebuild_keywords(job: Job) -> None:
+    job.params = {**job.params, "keyword_cursor": 0}
+    Job.objects.filter(pk=job.pk).update(params=job.params, total=Passage.objects.count())

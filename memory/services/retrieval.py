@@ -20,7 +20,7 @@ from engine.types import Degraded, Fusion, Match, MemoryType, Mode, Query, Retri
 from memory import wiring
 from memory.clock import now
 from memory.errors import Invalid, from_engine
-from memory.models import ApiKey, Memory, MemoryUse, RetrievalCount
+from memory.models import ApiKey, Memory, MemoryUse, RetrievalCount, VectorIndex
 from memory.passage_reader import PassageReader
 from memory.principal import Principal
 from memory.services import access, audit, embedding, lifetimes
@@ -73,18 +73,33 @@ def retrieve(
     started = time.perf_counter()
     owners = _owners(principal, request)
     _check(request)
-    scope = lifetimes.scope(
-        owners,
-        view=lifetimes.View(
-            session=request.session or None,
-            types=request.types,
-            include_shared=request.reach == "global",
-            with_retention=purpose != "evaluate",
-        ),
+    view = lifetimes.View(
+        session=request.session or None,
+        types=request.types,
+        include_shared=request.reach == "global",
+        with_retention=purpose != "evaluate",
     )
+    scope = lifetimes.scope(owners, view=view)
     if request.mode in (Mode.VECTOR, Mode.HYBRID):
         embedding.backfill(scope, budget_ms=BACKFILL_MS)
-    query = Query(
+    reader = PassageReader()
+    retrieval = run(_query(request), scope, tiers(reader))
+    memories = {hit.passage.parent: reader.memories[hit.passage.parent] for hit in retrieval.hits}
+    if purpose == "client":
+        _count_uses(memories)
+    if purpose != "evaluate" and principal.kind != "system":
+        owner = owners[0] if owners is not None else None
+        if principal.kind == "key" and owner is not None and request.query.strip():
+            _count_answer(owner, answered=bool(memories))
+        if memories:
+            took_ms = (time.perf_counter() - started) * 1000
+            action = f"retrieve.{purpose}"
+            audit.record(principal, action, owner=owner, ids=memories, duration_ms=took_ms)
+    return RetrievalView(retrieval, memories)
+
+
+def _query(request: RetrieveRequest) -> Query:
+    return Query(
         text=request.query.strip(),
         mode=request.mode,
         match=request.match,
@@ -92,35 +107,24 @@ def retrieve(
         max_tokens=request.max_tokens,
         trace=request.trace,
     )
-    retrieval = run(query, scope, tiers())
-    memories = _memories(retrieval)
-    if purpose == "client":
-        _count_uses(memories)
-    if principal.kind == "key" and query.text and owners:
-        _count_answer(owners[0], answered=bool(memories))
-    if purpose != "evaluate" and memories and principal.kind != "system":
-        owner = owners[0] if owners is not None and len(owners) == 1 else None
-        took_ms = (time.perf_counter() - started) * 1000
-        audit.record(
-            principal, f"retrieve.{purpose}", owner=owner, ids=memories, duration_ms=took_ms
-        )
-    return RetrievalView(retrieval, memories)
 
 
-def tiers() -> Tiers:
+def tiers(reader: PassageReader) -> Tiers:
     """What a retrieval may use now, and why the vector half is missing when it is."""
-    resolved = wiring.resolve_source()
+    chosen = wiring.settings()
+    resolved = wiring.resolve_source(chosen)
     index = embedding.active_index()
     source = wiring.source_for(index) if index else None
     return Tiers(
         keyword=wiring.keyword_index(),
-        passages=PassageReader(),
+        passages=reader,
         source=source,
         store=wiring.store_for(index) if index and source else None,
         vector_off=_why_off(resolved, has_index=index is not None) if source is None else None,
-        notes=_notes(),
-        fusion=Fusion(wiring.settings().fusion),
+        notes=_notes(index),
+        fusion=Fusion(chosen.fusion),
         rrf_k=django_settings.MEMORY_RRF_K,
+        depth=django_settings.MEMORY_VEC_TOP_K,
     )
 
 
@@ -132,10 +136,10 @@ def _why_off(resolved: wiring.Resolved, *, has_index: bool) -> Degraded:
     return Degraded("vector", "empty", "no memory has a vector yet")
 
 
-def _notes() -> tuple[Degraded, ...]:
-    state = embedding.coverage()
-    if not state.pending:
+def _notes(index: VectorIndex | None) -> tuple[Degraded, ...]:
+    if index is None or not index.marks.exists():
         return ()
+    state = embedding.coverage()
     message = f"{state.indexed} of {state.passages} passages have a vector yet"
     return (Degraded("vector", "partial", message),)
 
@@ -160,12 +164,6 @@ def _check(request: RetrieveRequest) -> None:
         # A query without a word finds nothing; that is an answer, not an error.
         if error.code != "empty_query":
             raise from_engine(error) from None
-
-
-def _memories(retrieval: Retrieval) -> dict[str, Memory]:
-    ids = [hit.passage.parent for hit in retrieval.hits]
-    rows = {str(row.pk): row for row in Memory.objects.filter(pk__in=ids).select_related("api_key")}
-    return {key: rows[key] for key in ids if key in rows}
 
 
 def _count_uses(memories: Mapping[str, Memory]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from django import template
 from django.template.context import Context
 from django.templatetags.static import static
-from django.utils import formats, timezone
+from django.utils import formats, numberformat, timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -113,7 +113,15 @@ def num(value: float | None, digits: int = 0) -> str:
     """A number in the reader's notation, grouped; a dash for None."""
     if value is None:
         return "–"
-    return formats.number_format(value, decimal_pos=digits, use_l10n=True, force_grouping=True)
+    # Thousands in every language: Django's Chinese formats leave numbers ungrouped.
+    return numberformat.format(
+        value,
+        formats.get_format("DECIMAL_SEPARATOR"),
+        decimal_pos=digits,
+        grouping=3,
+        thousand_sep=formats.get_format("THOUSAND_SEPARATOR") or ",",
+        force_grouping=True,
+    )
 
 
 @register.filter

@@ -115,9 +115,7 @@ def test_metadata_of_any_json_comes_back_as_it_was(alice: Principal) -> None:
     ],
     ids=["before the first year", "after the last year"],
 )
-def test_a_moment_that_has_no_utc_is_refused(
-    alice: Principal, name: str, moment: datetime
-) -> None:
+def test_a_moment_that_has_no_utc_is_refused(alice: Principal, name: str, moment: datetime) -> None:
     with pytest.raises(Invalid) as refused:
         memories.create(alice, MemoryDraft("text", "key", **{name: moment}))  # type: ignore[arg-type]
     assert list(refused.value.fields) == [{"expires_at": "expiresAt"}.get(name, "occurredAt")]

@@ -131,7 +131,7 @@ def test_a_change_that_is_rolled_back_leaves_the_index_as_it_was(
 
 
 def test_a_batch_is_indexed_whole(alice: Principal) -> None:
-    owner = ApiKey.objects.get(pk=alice.owner)
+    owner = ApiKey.objects.get(name="alice")
     drafts = [MemoryDraft(f"note number{place}", f"k{place}") for place in range(300)]
     memories.store_many(alice, owner, drafts)
     assert wiring.keyword_index().count() == 300

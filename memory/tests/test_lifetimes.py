@@ -161,9 +161,7 @@ def test_decay_deletes_nothing_and_pinning_ends_it(
     assert ask(alice) == ["tea faded"]
 
 
-def test_lists_still_show_hidden_rows_with_the_reason(
-    alice: Principal, remember: Remember
-) -> None:
+def test_lists_still_show_hidden_rows_with_the_reason(alice: Principal, remember: Remember) -> None:
     remember(alice, "expired", expires_at=days_ago(1))
     remember(alice, "forgotten", retained_at=days_ago(31))
     remember(alice, "pinned", retained_at=days_ago(31), is_pinned=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memory.errors import Conflict, Forbidden, NotFound
-from memory.models import AuditEntry, Memory
+from memory.models import ApiKey, AuditEntry, Memory
 from memory.principal import Principal
 from memory.services import memories
 from memory.services.drafts import MemoryDraft
@@ -60,8 +60,7 @@ def test_blanks_around_a_key_do_not_make_another_memory(
 
 
 def test_a_key_that_comes_twice_in_one_batch_is_merged_in_order(alice: Principal) -> None:
-    owner = memories.visible(alice).model._meta.get_field("api_key").related_model
-    key = owner._default_manager.get(pk=alice.owner)
+    key = ApiKey.objects.get(name="alice")
     stored = memories.store_many(
         alice, key, [MemoryDraft("one", "k"), MemoryDraft("other", "o"), MemoryDraft("two", "k")]
     )
@@ -219,17 +218,13 @@ def test_writing_needs_the_scope(alice: Principal, scopes: tuple[str, ...]) -> N
         memories.create(weak, MemoryDraft("text", "key"))
 
 
-def test_every_write_leaves_an_audit_row_without_text(
-    alice: Principal, remember: Remember
-) -> None:
+def test_every_write_leaves_an_audit_row_without_text(alice: Principal, remember: Remember) -> None:
     memory = remember(alice, "a very private sentence", key="private")
     memories.update(alice, memory.pk, {"content": "another private sentence"})
     memories.delete(alice, memory.pk)
     memories.restore(alice, memory.pk)
     memories.delete(alice, memory.pk, purge=True)
-    rows: list[Any] = list(
-        AuditEntry.objects.filter(action__startswith="memory.").order_by("pk")
-    )
+    rows: list[Any] = list(AuditEntry.objects.filter(action__startswith="memory.").order_by("pk"))
     assert [row.action for row in rows] == [
         "memory.create",
         "memory.update",

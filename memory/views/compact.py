@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memory.errors import ServiceError
@@ -14,7 +15,7 @@ from memory.services.compaction import CompactRequest
 from memory.views import engine, memories
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest, studio
-from memory.views._render import after_change, current_owner, owners, render_page
+from memory.views._render import after_change, current_owner, here, owners, render_page
 from memory.views.jobs import started
 
 DIALOG: Final = {"dialog": "form"}
@@ -48,8 +49,7 @@ def undo(request: StudioRequest, compaction_id: str) -> HttpResponse:
     undone = compaction.undo(request.principal, compaction_id)
     count = undone.original_count
     notice = Notice(_("Compaction undone: %(count)s memories are back.") % {"count": count})
-    on_engine = bool(request.htmx and request.htmx.target == "engine-compactions")
-    if on_engine:
+    if request.htmx and here(request).startswith(reverse("engine")):
         return engine.changed(request, notice, "engine-compactions")
     return after_change(request, notice, fragment=lambda n: memories.changed(request, n))
 

@@ -171,6 +171,8 @@ def changed(request: StudioRequest, notice: Notice, region: str) -> HttpResponse
     )
     response["HX-Retarget"] = f"#{region}"
     response["HX-Reswap"] = "outerHTML"
+    # Another source or store changes the cards, and may have started a job.
+    response["HX-Trigger"] = "settings-changed, job-started"
     return response
 
 

@@ -24,6 +24,8 @@ from memory.views._render import render_page
 
 TEMPLATE: Final = "memory/memories.html"
 PARTIALS: Final = {"memories-main": "main", "memories-peek": "peek"}
+ROW: Final = "memory-"
+"""Rows have the id of their memory after this."""
 SIMILAR_LENGTH: Final = 300
 
 
@@ -99,14 +101,19 @@ def changed(
 ) -> HttpResponse:
     """The list, the figures and a notice after a change; a form that is done is closed."""
     context = list_context(request) | {"notice": notice, "with_notices": True} | (overrides or {})
-    response = render_page(request, TEMPLATE, context, partials=dict.fromkeys(TARGETS, "main"))
+    target = request.htmx.target or ""
+    if _takes_away(target, context):
+        return render_page(request, TEMPLATE, context, partials={target: "around"})
+    response = render_page(request, TEMPLATE, context, partials={target: "main"})
     response["HX-Retarget"] = "#memories-main"
     response["HX-Reswap"] = "outerHTML"
     return response
 
 
-TARGETS: Final = ("memories-main", "memories-peek", "dialog", "notices")
-"""Where a form of this tab may sit; whatever it is, the list is what is swapped."""
+def _takes_away(target: str, context: dict[str, Any]) -> bool:
+    """Whether only the row that was acted on goes; then others may be acted on meanwhile."""
+    state: ListState = context["state"]
+    return target.startswith(ROW) and target != f"{ROW}{state.open}" and bool(context["page"].rows)
 
 
 def peek(

@@ -178,7 +178,7 @@
   });
 
   on("afterSettle", ({ target }) => {
-    if (!target.id.startsWith("memories-")) return;
+    if (!/^memor(ies|y)-/.test(target.id)) return;
     const field = find("#row-form textarea");
     if (field && !field.form.contains(document.activeElement)) field.focus();
     else if (document.activeElement === document.body) {
@@ -206,7 +206,12 @@
 
   // Keys
 
-  const click = (selector, from = document) => from && find(selector, from)?.click();
+  const click = (selector, from = document) => {
+    const control = from && find(selector, from);
+    // A dialog gives the focus back to where it was when it opened.
+    control?.focus();
+    control?.click();
+  };
   let going = 0;
 
   const SINGLE = {

@@ -13,7 +13,13 @@ from memory.api.schemas.base import Metadata, NonEmpty, Shape, Strict, Text, Typ
 
 
 def _aware(value: datetime | None) -> datetime | None:
-    return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+    """A time without a zone is UTC; the answer is always the moment in UTC."""
+    if value is None or value.tzinfo is None:
+        return value and value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("the time is outside the calendar") from None
 
 
 Moment = Annotated[datetime | None, Field(strict=False), AfterValidator(_aware)]

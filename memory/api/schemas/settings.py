@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from memory.api.schemas.base import NonEmpty, Shape, Strict, Text, TypeName
+from memory.services.drafts import json_problem
 
 Days = Annotated[int, Field(ge=1, le=365)]
 
@@ -38,6 +39,13 @@ def _blank_to_none(value: str | None) -> str | None:
     return text or None
 
 
+def _storable(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    if problem := json_problem(value):
+        raise ValueError(problem)
+    return value
+
+
+Configs = Annotated[dict[str, dict[str, Any]], AfterValidator(_storable)]
 Endpoint = Annotated[str | None, AfterValidator(_endpoint)]
 Optional = Annotated[Text | None, AfterValidator(_blank_to_none)]
 
@@ -59,7 +67,7 @@ class MemorySettingsIn(Strict):
     vector_store: Literal["sqlite-vec", "qdrant", "auto", "in-process", "pgvector"] | None = None
     primary_backend: Text | None = None
     fallback_backends: list[Text] | None = None
-    backend_configs: dict[str, dict[str, Any]] | None = None
+    backend_configs: Configs | None = None
     custom_base_url: Endpoint = None
     custom_model_id: Optional = None
     custom_api_key: Text | None = None

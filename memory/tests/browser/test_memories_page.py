@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -102,11 +103,12 @@ def test_the_dialog_closes_by_escape_by_cancel_and_by_its_cross(
 ) -> None:
     page = studio.open()
     dialog = page.locator("dialog[open]")
-    for close in (
+    ways: list[Callable[[], None]] = [
         lambda: page.keyboard.press("Escape"),
         lambda: dialog.get_by_role("link", name="Cancel").click(),
         lambda: dialog.get_by_role("link", name="Close").click(),
-    ):
+    ]
+    for close in ways:
         page.locator("#new").click()
         expect(dialog).to_be_visible()
         close()
@@ -133,7 +135,7 @@ def test_a_row_is_edited_in_place_by_keyboard(studio: Studio, filled: list[Memor
 def test_escape_leaves_a_row_as_it_was(studio: Studio, filled: list[Memory]) -> None:
     page = studio.open()
     page.get_by_role("link", name="Edit tea").click()
-    page.locator("#row-form textarea").fill("")
+    page.locator("#row-form textarea").fill("  ")
     page.keyboard.press("Enter")
     expect(page.get_by_text("This field is required.")).to_be_visible()
     page.keyboard.press("Escape")
@@ -141,9 +143,7 @@ def test_escape_leaves_a_row_as_it_was(studio: Studio, filled: list[Memory]) -> 
     expect(page.locator("[data-row]").nth(3)).to_contain_text("likes black tea")
 
 
-def test_enter_opens_the_panel_and_moving_on_follows(
-    studio: Studio, filled: list[Memory]
-) -> None:
+def test_enter_opens_the_panel_and_moving_on_follows(studio: Studio, filled: list[Memory]) -> None:
     page = studio.open()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -222,9 +222,7 @@ def test_selected_rows_are_pinned_deleted_and_brought_back(
     expect(page.locator("[data-row]")).to_have_count(4)
 
 
-def test_after_a_delete_the_focus_is_on_the_next_row(
-    studio: Studio, filled: list[Memory]
-) -> None:
+def test_after_a_delete_the_focus_is_on_the_next_row(studio: Studio, filled: list[Memory]) -> None:
     page = studio.open()
     page.get_by_role("button", name="Delete release").click()
     expect(page.locator("[data-row]")).to_have_count(3)
@@ -253,7 +251,8 @@ def test_pages_sizes_and_order(studio: Studio, alice: Principal, remember: Remem
     page = studio.open()
     page.locator("#size-20").click()
     expect(page.locator("[data-row]")).to_have_count(20)
-    page.get_by_role("link", name="Key", exact=True).click()
+    table = page.get_by_role("table")
+    table.get_by_role("link", name="Key", exact=True).click()
     expect(page.locator("[data-row]").first).to_contain_text("fact:00")
     page.locator("#page-next").click()
     expect(page.locator("#status-start")).to_contain_text("21–40 of 45")
@@ -261,10 +260,12 @@ def test_pages_sizes_and_order(studio: Studio, alice: Principal, remember: Remem
     page.locator("#page-next").click()
     expect(page.locator("[data-row]")).to_have_count(5)
     page.locator("#page-previous").click()
-    page.get_by_role("link", name="Key").first.click()
+    table.get_by_role("link", name="Key", exact=True).click()
     expect(page.locator("[data-row]").first).to_contain_text("fact:44")
-    page.get_by_role("link", name="Tokens").click()
-    page.get_by_role("link", name="Age").click()
+    table.get_by_role("link", name="Tokens").click()
+    expect(page).to_have_url(re.compile("sort=-tokens"))
+    table.get_by_role("link", name="Age").click()
+    expect(page).to_have_url(re.compile("sort=-created"))
     page.reload()
     expect(page.locator("[data-row]")).to_have_count(20)
     assert ApiKey.objects.count() == 2
@@ -274,6 +275,8 @@ def test_the_card_how_it_works_stays_folded(studio: Studio) -> None:
     page = studio.open()
     expect(page.get_by_text("Facts come in from conversations")).to_be_visible()
     page.get_by_text("How it works").click()
+    expect(page.get_by_text("Facts come in from conversations")).to_be_hidden()
+    page.wait_for_function("document.cookie.includes('how=folded')")
     page.reload()
     expect(page.get_by_text("Facts come in from conversations")).to_be_hidden()
 

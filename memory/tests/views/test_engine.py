@@ -18,6 +18,7 @@ from memory.tests.views.conftest import Studio
 SETTINGS: dict[str, Any] = {
     "max_tokens": "2000",
     "strategy": "hybrid",
+    "fusion": "scores",
     "retention_days": "30",
     "embedding_source": "auto",
     "local_model": "multilingual-e5-small",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.template.loader import render_to_string
+from django.utils import translation
 
+from memory.templatetags.studio import ago, num, share
 from memory.tests.views.conftest import Studio
 
 
@@ -72,3 +75,19 @@ def test_every_page_carries_its_language_and_theme(studio: Studio) -> None:
 def test_a_made_up_theme_is_not_echoed(studio: Studio) -> None:
     studio.client.cookies["theme"] = '"><script>'
     assert 'data-theme="auto"' in studio.text("/")
+
+
+def test_the_page_of_a_crash_needs_no_request() -> None:
+    assert "The studio failed" in render_to_string("500.html")
+
+
+@pytest.mark.parametrize("language", ["en", "ja", "zh-hans"])
+def test_numbers_are_grouped_in_thousands_in_every_language(language: str) -> None:
+    with translation.override(language):
+        assert num(1234567) == "1,234,567"
+        assert num(0.12345, 3) == "0.123"
+        assert share(0.784).startswith("78.4")
+
+
+def test_what_is_unknown_is_a_dash() -> None:
+    assert [num(None), share(None), ago(None)] == ["–", "–", "–"]

@@ -1,0 +1,87 @@
+"""The routes of the REST API, and what every refusal of it looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+MISSING: Final = "00000000-0000-4000-8000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One route with a body that it accepts, and the scope that it needs."""
+
+    method: str
+    path: str
+    scope: str
+    body: dict[str, Any] | None = None
+    strict: bool = False
+    required: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+MEMORY: Final = f"/api/memory/{MISSING}"
+ROUTES: Final = (
+    Route("GET", "/api/memory", "read"),
+    Route("POST", "/api/memory", "write", {"content": "likes tea", "key": "drink"}),
+    Route("GET", MEMORY, "read"),
+    Route("PUT", MEMORY, "write", {"content": "likes cocoa"}, strict=True),
+    Route("DELETE", MEMORY, "write"),
+    Route("POST", f"{MEMORY}/restore", "write"),
+    Route("GET", f"{MEMORY}/history", "read"),
+    Route("POST", "/api/memory/retrieve-preview", "read", {"query": "tea"}, strict=True),
+    Route("POST", "/api/memory/reindex", "manage", {}, strict=True),
+    Route("POST", "/api/memory/summarize", "read", {"dryRun": True}, strict=True),
+    Route("POST", f"/api/memory/summarize/{MISSING}/undo", "write"),
+    Route("GET", "/api/memory/engine-status", "read"),
+    Route("GET", "/api/memory/health", "read"),
+    Route("GET", "/api/memory/embedding-providers", "read"),
+    Route("GET", "/api/settings/memory", "manage"),
+    Route("PUT", "/api/settings/memory", "manage", {"enabled": True}, strict=True),
+    Route("GET", "/api/settings/qdrant", "manage"),
+    Route("PUT", "/api/settings/qdrant", "manage", {"host": "q"}, strict=True),
+    Route("GET", "/api/settings/qdrant/health", "manage"),
+    Route("POST", "/api/settings/qdrant/search", "manage", {"query": "tea"}, strict=True),
+    Route("POST", "/api/settings/qdrant/cleanup", "manage"),
+    Route("GET", "/api/settings/qdrant/embedding-models", "read"),
+    Route("GET", "/api/keys", "manage"),
+    Route("POST", "/api/keys", "manage", {"name": "app"}, strict=True),
+    Route("DELETE", "/api/keys?id=alice", "manage"),
+    Route("DELETE", f"/api/keys/{MISSING}", "manage"),
+    Route("POST", f"/api/keys/{MISSING}/rotate", "manage"),
+    Route("GET", "/api/jobs", "read"),
+    Route("GET", f"/api/jobs/{MISSING}", "read"),
+    Route("POST", f"/api/jobs/{MISSING}/cancel", "read"),
+    Route("POST", f"/api/jobs/{MISSING}/retry", "read"),
+)
+WITH_BODY: Final = tuple(route for route in ROUTES if route.body is not None)
+
+
+def refusal(response: Any, status: int, code: str) -> dict[str, Any]:
+    """The error of a refusal, after checking that it has the one shape."""
+    assert response.status_code == status, response.content
+    document = response.json()
+    assert list(document) == ["error"]
+    error: dict[str, Any] = document["error"]
+    assert (
+        {"code", "message", "requestId"}
+        <= set(error)
+        <= {
+            "code",
+            "message",
+            "fields",
+            "requestId",
+        }
+    )
+    assert error["code"] == code
+    assert isinstance(error["message"], str)
+    assert error["message"]
+    assert "Traceback" not in response.content.decode()
+    assert error["requestId"] == response["X-Request-Id"]
+    for name, problem in error.get("fields", {}).items():
+        assert isinstance(name, str)
+        assert isinstance(problem, str)
+    return error

@@ -1,0 +1,168 @@
+"""Nothing that a client sends ever gives a 500, and every refusal has the one shape."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory.principal import SCOPES
+from memory.tests.conftest import ApiClient
+from memory.tests.rest import MISSING, ROUTES, WITH_BODY, Route, refusal
+
+ODD = st.sampled_from(
+    [
+        "",
+        " ",
+        "\0",
+        "\ud800",
+        "a" * 3000,
+        "Default",
+        "manager",
+        "true",
+        "null",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "2026-02-30",
+        10**400,
+        -1,
+        0,
+        1.5,
+        1e308,
+        float("nan"),
+        float("inf"),
+        True,
+        None,
+    ]
+)
+LEAVES = ODD | st.text(max_size=10) | st.integers() | st.floats()
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+FIELDS: dict[str, list[str]] = {
+    "/api/memory": [
+        "content",
+        "key",
+        "type",
+        "sessionId",
+        "apiKeyId",
+        "metadata",
+        "expiresAt",
+        "occurredAt",
+        "pinned",
+        "shared",
+    ],
+    f"/api/memory/{MISSING}": ["content", "key", "metadata", "expiresAt", "revision", "sessionId"],
+    "/api/memory/retrieve-preview": [
+        "query",
+        "strategy",
+        "maxTokens",
+        "limit",
+        "apiKeyId",
+        "sessionId",
+        "scope",
+        "types",
+        "trace",
+    ],
+    "/api/memory/reindex": ["force"],
+    "/api/memory/summarize": [
+        "mode",
+        "olderThanDays",
+        "maxTokens",
+        "apiKeyId",
+        "allOwners",
+        "sessionId",
+        "dryRun",
+    ],
+    "/api/settings/memory": [
+        "maxTokens",
+        "retentionDays",
+        "embeddingProviderModel",
+        "primaryBackend",
+        "fallbackBackends",
+        "backendConfigs",
+        "customModelId",
+        "customApiKey",
+        "retentionDaysByType",
+    ],
+    "/api/settings/qdrant": ["enabled", "host", "port", "collection", "apiKey"],
+    "/api/settings/qdrant/search": ["query", "topK"],
+    "/api/keys": ["name", "scopes", "expiresAt"],
+}
+BOUNDED = settings(
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture
+def client(api: Any) -> ApiClient:
+    """A client with every scope, and a memory of its own."""
+    made: ApiClient = api("manager", *SCOPES)
+    made.call("POST", "/api/memory", {"content": "likes tea", "key": "k", "sessionId": "s"})
+    return made
+
+
+def _check(response: Any) -> None:
+    if response.status_code == 200:
+        json.loads(response.content)
+    else:
+        refusal(response, response.status_code, response.json()["error"]["code"])
+        assert response.status_code in (400, 401, 403, 404, 405, 409, 413, 422, 503)
+
+
+@pytest.mark.parametrize("route", WITH_BODY, ids=str)
+@BOUNDED
+@given(data=st.data())
+def test_no_body_gives_a_500(client: ApiClient, route: Route, data: st.DataObject) -> None:
+    names = st.sampled_from(FIELDS[route.path])
+    body = data.draw(st.dictionaries(names, VALUES, max_size=4))
+    if data.draw(st.booleans()):
+        body = {**(route.body or {}), **body}
+    _check(client.call(route.method, route.path, json.dumps(body)))
+
+
+@pytest.mark.parametrize("route", WITH_BODY, ids=str)
+@BOUNDED
+@given(body=st.binary(max_size=40) | VALUES.map(lambda value: json.dumps(value).encode()))
+def test_no_bytes_give_a_500(client: ApiClient, route: Route, body: bytes) -> None:
+    _check(client.call(route.method, route.path, body))
+
+
+@BOUNDED
+@given(
+    query=st.dictionaries(
+        st.sampled_from(
+            ["apiKeyId", "type", "sessionId", "q", "state", "limit", "page", "offset", "x"]
+        ),
+        st.text(st.characters(codec="utf-8"), max_size=12)
+        | st.integers().map(str)
+        | st.sampled_from(["Default", "manager", "all", "trash", "hidden", "50", "%", "\0"]),
+        max_size=4,
+    )
+)
+def test_no_query_gives_a_500(client: ApiClient, query: dict[str, str]) -> None:
+    _check(client.call("GET", "/api/memory", **query))
+    _check(client.call("GET", "/api/jobs", **query))
+
+
+@BOUNDED
+@given(
+    route=st.sampled_from([route for route in ROUTES if MISSING in route.path]),
+    reference=st.text(st.characters(codec="utf-8", exclude_characters="?#"), max_size=20)
+    | st.sampled_from(["%00", "%ff", "..", "manager", "Default", "{}", "urn:uuid:" + MISSING]),
+)
+def test_no_reference_gives_a_500(client: ApiClient, route: Route, reference: str) -> None:
+    path = route.path.replace(MISSING, reference)
+    if path.startswith("//"):
+        path = route.path
+    _check(client.call(route.method, path, route.body))

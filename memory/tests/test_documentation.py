@@ -1,0 +1,38 @@
+"""What the documents promise is there, and what is there is documented."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from django.conf import settings
+
+from memory.stored_settings import FIELDS
+
+ROOT = Path(settings.BASE_DIR)
+CONFIGURATION = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
+READ = re.compile(r'env\.\w+\(\s*"([A-Z_]+)"')
+
+
+def test_every_variable_is_in_the_configuration_and_the_example() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "memstudio").glob("*.py")]
+    names = {name for source in sources for name in READ.findall(source)}
+    assert {"MEMORY_STUDIO_HOME", "MEMORY_RRF_K", "DATABASE_URL"} <= names
+    assert [name for name in sorted(names) if f"`{name}" not in CONFIGURATION] == []
+    assert [name for name in sorted(names) if name not in EXAMPLE] == []
+
+
+def test_every_setting_is_in_the_configuration() -> None:
+    assert [entry.api for entry in FIELDS if f"`{entry.api}`" not in CONFIGURATION] == []
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    broken = [
+        f"{page.name}: {target}"
+        for page in pages
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert broken == []

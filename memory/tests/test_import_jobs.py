@@ -1,0 +1,124 @@
+"""Imports as jobs, and the import command."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from memory import jobs
+from memory.models import ApiKey, Job, Memory
+from memory.principal import SYSTEM, Principal
+from memory.services import embedding, exchange, housekeeping, jobrows
+from memory.tests.asking import days_ago
+from memory.tests.conftest import Work
+
+
+def _file(count: int) -> io.BytesIO:
+    rows = [json.dumps({"content": f"note {place}", "key": f"k{place}"}) for place in range(count)]
+    return io.BytesIO("\n".join(rows).encode())
+
+
+def _kept() -> list[Path]:
+    return list((Path(settings.MEMORY_STUDIO_HOME) / "imports").glob("*.json"))
+
+
+@pytest.fixture(autouse=True)
+def no_uploads(db: None) -> None:
+    for path in _kept():
+        path.unlink()
+
+
+def test_an_import_job_reports_what_came_in_and_removes_the_file(
+    alice: Principal, work: Work
+) -> None:
+    job = exchange.start_import(alice, _file(120), owner=None)
+    assert len(_kept()) == 1
+    assert _kept()[0].stat().st_mode & 0o077 == 0 or _kept()[0].parent.stat().st_mode & 0o077 == 0
+    work()
+    job = jobrows.get(alice, job.pk)
+    assert job.state == Job.State.SUCCEEDED
+    assert (job.done, job.total, job.percent) == (120, 120, 100)
+    assert {name: job.result[name] for name in ("total", "imported", "updated", "skipped")} == {
+        "total": 120,
+        "imported": 120,
+        "updated": 0,
+        "skipped": 0,
+    }
+    assert job.result["per_second"] > 0
+    assert Memory.objects.filter(api_key=alice.owner).count() == 120
+    assert embedding.coverage().percent == 100.0
+    assert _kept() == []
+
+
+def test_an_import_that_is_cancelled_keeps_the_batches_that_are_in(
+    alice: Principal, work: Work
+) -> None:
+    job = exchange.start_import(alice, _file(600), owner=None)
+    claimed = jobs.claim(job.pk, "w")
+    assert claimed is not None
+
+    class Stopping(jobs.JobContext):
+        def progress(self, done: int, total: int, **options: Any) -> None:
+            if done:
+                jobrows.cancel(alice, job.pk)
+            super().progress(done, total, force=True)
+
+    with pytest.raises(Exception, match="cancelled"):
+        exchange.run_import(Stopping(claimed))
+    assert Memory.objects.count() == 500
+    Job.objects.filter(pk=job.pk).update(state=Job.State.CANCELLED)
+    jobrows.retry(alice, job.pk)
+    work()
+    assert Memory.objects.count() == 600
+
+
+def test_an_unreadable_file_fails_the_job_with_a_message(alice: Principal, work: Work) -> None:
+    job = exchange.start_import(alice, io.BytesIO(b"\xff\xfe\xff"), owner=None)
+    work()
+    job.refresh_from_db()
+    assert (job.state, job.error_code) == (Job.State.FAILED, "invalid_utf8")
+    assert job.message == "The file is not UTF-8 text."
+
+
+def test_uploads_that_nobody_finished_are_forgotten_after_a_week(alice: Principal) -> None:
+    exchange.start_import(alice, _file(1), owner=None)
+    exchange.start_import(alice, _file(1), owner=None)
+    old = _kept()[0]
+    os.utime(old, (0, days_ago(8).timestamp()))
+    housekeeping.tick()
+    assert len(_kept()) == 1
+    assert not old.exists()
+
+
+def test_the_command_imports_for_a_key_it_makes(tmp_path: Path, db: None) -> None:
+    file = tmp_path / "export.jsonl"
+    file.write_bytes(_file(3).getvalue() + b"\nnonsense\n")
+    said, complained = io.StringIO(), io.StringIO()
+    call_command("import_memories", str(file), api_key="app", stdout=said, stderr=complained)
+    assert said.getvalue().startswith("3 imported, 0 updated, 1 skipped in ")
+    assert complained.getvalue().startswith("record 4: ")
+    assert Memory.objects.filter(api_key__name="app").count() == 3
+    assert ApiKey.objects.filter(is_default=True).count() == 1
+
+
+def test_the_command_takes_owners_from_the_file_without_a_key(tmp_path: Path, db: None) -> None:
+    file = tmp_path / "export.json"
+    file.write_text(json.dumps({"memories": [{"content": "a", "apiKeyName": "ana"}]}))
+    call_command("import_memories", str(file), stdout=io.StringIO())
+    assert Memory.objects.get().api_key.name == "ana"
+
+
+def test_the_command_says_in_one_sentence_what_it_cannot_read(tmp_path: Path, db: None) -> None:
+    with pytest.raises(CommandError, match="cannot read"):
+        call_command("import_memories", str(tmp_path / "missing.json"))
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(CommandError, match="not UTF-8"):
+        call_command("import_memories", str(tmp_path / "binary.json"))
+    assert SYSTEM.label == "system:system"

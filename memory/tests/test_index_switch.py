@@ -1,0 +1,177 @@
+"""A change of the model builds beside the live index and switches when it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from engine.types import Mode
+from memory import wiring
+from memory.errors import Forbidden
+from memory.models import Job, Memory, VectorIndex, VectorMark
+from memory.principal import Principal
+from memory.services import embedding, jobrows, memories, reindex
+from memory.services import settings as studio_settings
+from memory.services.retrieval import RetrieveRequest, retrieve
+from memory.tests.asking import ask, contents
+from memory.tests.conftest import Remember, Work
+from memory.tests.watched import outage, watch
+
+
+@pytest.fixture
+def forty(alice: Principal, remember: Remember, work: Work, settings: Any) -> Principal:
+    """Alice with forty memories, all embedded by the light model."""
+    watch(settings)
+    studio_settings.update(
+        Principal("system", "test", frozenset({"manage"})), {"localModel": "use-multilingual"}
+    )
+    for place in range(40):
+        remember(alice, f"note{place} of tea", key=f"k{place}")
+    work()
+    return alice
+
+
+def _states() -> dict[str, str]:
+    return dict(VectorIndex.objects.values_list("model", "state"))
+
+
+def _model_of(principal: Principal) -> str | None:
+    view = retrieve(principal, RetrieveRequest("note7", mode=Mode.VECTOR))
+    assert contents(view)[0] == "note7 of tea"
+    return view.retrieval.embedding_model
+
+
+def test_ensure_ready_03_searches_use_the_old_index_until_the_new_one_is_complete(
+    forty: Principal, manager: Principal, work: Work, settings: Any
+) -> None:
+    seen: list[tuple[dict[str, str], str | None, float | None]] = []
+
+    def look(_texts: Sequence[str]) -> None:
+        source.before = lambda texts: None
+        seen.append((_states(), _model_of(forty), embedding.coverage().building_percent))
+        source.before = look if len(seen) < 2 else lambda texts: None
+
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
+    source = watch(settings)
+    source.before = look
+    reindex.start(manager)
+    work()
+    both = {"fake-light": "active", "fake-e5": "building"}
+    assert seen == [(both, "fake-light", 0.0), (both, "fake-light", 40.0)]
+    assert _states() == {"fake-e5": "active"}
+    assert _model_of(forty) == "fake-e5"
+    assert embedding.coverage().percent == 100.0
+
+
+def test_a_new_model_that_fails_leaves_the_old_index_serving(
+    forty: Principal, manager: Principal, work: Work, settings: Any
+) -> None:
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
+    watch(settings, outage)
+    job = reindex.start(manager)
+    work()
+    job.refresh_from_db()
+    assert (job.state, job.error_code) == (Job.State.FAILED, "timeout")
+    assert _states() == {"fake-light": "active", "fake-e5": "building"}
+    assert _model_of(forty) == "fake-light"
+
+
+def test_a_memory_stored_while_building_waits_for_both_indexes(
+    forty: Principal, manager: Principal, remember: Remember, work: Work, settings: Any
+) -> None:
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
+    source = watch(settings)
+
+    def store(_texts: Sequence[str]) -> None:
+        source.before = lambda texts: None
+        remember(forty, "late tea", key="late")
+        marks = VectorMark.objects.filter(passage__memory__key="late")
+        assert set(marks.values_list("index__model", flat=True)) == {"fake-e5", "fake-light"}
+
+    source.before = store
+    reindex.start(manager)
+    work()
+    assert embedding.coverage().percent == 100.0
+    assert ask(forty, "late tea", mode=Mode.VECTOR)[0] == "late tea"
+
+
+def test_going_back_to_the_old_model_drops_what_was_being_built(
+    forty: Principal, manager: Principal, work: Work, settings: Any
+) -> None:
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
+    watch(settings, outage)
+    reindex.start(manager)
+    work()
+    studio_settings.update(manager, {"localModel": "use-multilingual"})
+    reindex.start(manager)
+    work()
+    assert _states()["fake-light"] == "active"
+    assert _model_of(forty) == "fake-light"
+
+
+def test_vectors_of_another_signature_are_never_searched_together(
+    forty: Principal, manager: Principal, remember: Remember, work: Work
+) -> None:
+    before = embedding.active_index()
+    assert before is not None
+    with_e5 = {"localModel": "multilingual-e5-small"}
+    studio_settings.update(manager, with_e5)
+    reindex.start(manager)
+    work()
+    after = embedding.active_index()
+    assert after is not None
+    assert (before.dim, after.dim) == (48, 64)
+    assert wiring.store_for(after).count() == 40
+    assert not VectorIndex.objects.filter(pk=before.pk).exists()
+
+
+def test_only_a_manager_reindexes(alice: Principal) -> None:
+    with pytest.raises(Forbidden):
+        reindex.start(alice)
+
+
+def test_there_are_never_two_reindexes(manager: Principal, alice: Principal) -> None:
+    first, second = reindex.start(manager), reindex.start(manager, force=True)
+    assert first.pk == second.pk
+    assert Job.objects.count() == 1
+    jobrows.cancel(manager, first.pk)
+    assert reindex.start(manager).pk != first.pk
+
+
+def test_an_index_dropped_behind_our_back_is_filled_again_by_force(
+    forty: Principal, manager: Principal, work: Work
+) -> None:
+    index = embedding.active_index()
+    assert index is not None
+    wiring.store_for(index).drop()
+    assert ask(forty, "note7", mode=Mode.VECTOR) == []
+    reindex.start(manager, force=True)
+    work()
+    assert ask(forty, "note7", mode=Mode.VECTOR)[0] == "note7 of tea"
+
+
+@pytest.mark.parametrize("purge", [False, True], ids=["trashed", "erased"])
+def test_a_deleted_memory_takes_its_vector_along(forty: Principal, purge: bool) -> None:
+    index = embedding.active_index()
+    assert index is not None
+    memories.delete(forty, Memory.objects.get(key="k7").pk, purge=purge)
+    assert wiring.store_for(index).count() == 39
+    assert "note7 of tea" not in ask(forty, "note7", mode=Mode.VECTOR, limit=100)
+
+
+def test_vec_meta_03_04_a_table_dropped_behind_our_back_heals_itself(
+    forty: Principal, remember: Remember, work: Work
+) -> None:
+    index = embedding.active_index()
+    assert index is not None
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE memory_vector")
+    memories.delete(forty, Memory.objects.get(key="k7").pk)
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE memory_vector")
+    remember(forty, "late tea", key="late")
+    work()
+    assert wiring.store_for(index).count() == 1

@@ -1,0 +1,58 @@
+"""kill -9 in the middle of a job: the next process goes on, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from django.conf import settings
+
+from memory.services.embedding import BATCH
+from memory.tests.killable import BATCHES_BEFORE_THE_KILL, COUNT
+
+DEADLINE_S = 60
+
+
+def _start(step: str, home: Path) -> subprocess.Popen[str]:
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
+        "MEMORY_STUDIO_HOME": str(home),
+        "DJANGO_SETTINGS_MODULE": "memstudio.settings",
+        "PYTHONPATH": str(settings.BASE_DIR),
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "memory.tests.killable", step],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=home,
+        env=environment,
+    )
+
+
+def test_a_killed_job_is_finished_by_the_next_process(tmp_path: Path) -> None:
+    with _start("begin", tmp_path) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "ready to be killed\n"
+        first.send_signal(signal.SIGKILL)
+        assert first.wait(DEADLINE_S) == -signal.SIGKILL
+    with _start("finish", tmp_path) as second:
+        answer, _errors = second.communicate(timeout=DEADLINE_S)
+    assert second.returncode == 0
+    done = BATCHES_BEFORE_THE_KILL * BATCH
+    assert json.loads(answer) == {
+        "before": done,
+        "freed": 1,
+        "sent": 1,
+        "state": "succeeded",
+        "attempts": 2,
+        "memories": COUNT,
+        "embedded_now": COUNT - done,
+        "percent": 100.0,
+        "first": "note95 of tea",
+        "found": COUNT,
+    }
