@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _lock = threading.RLock()
 _sources: dict[tuple[str, ...], CachedSource] = {}
 _stores: dict[int, VectorStore] = {}
+_loading: dict[int, threading.Thread] = {}
 _wrap: Callable[[EmbeddingSource], EmbeddingSource] | None = None
 
 
@@ -196,6 +197,24 @@ def _makes(source: CachedSource, row: VectorIndex) -> bool:
 def is_loaded(source: EmbeddingSource) -> bool:
     """Whether a source can embed at once; one that needs no loading always can."""
     return bool(getattr(source, "is_loaded", True))
+
+
+def is_ready(source: CachedSource, *, wait_s: float) -> bool:
+    """Whether a source can be asked now; False while its model is still being loaded.
+
+    Starts the loading in a thread of its own and waits a little for it. A loading that failed
+    counts as ready: asking tells why.
+    """
+    if is_loaded(source):
+        return True
+    with _lock:
+        thread = _loading.get(id(source))
+        if thread is None or not thread.is_alive():
+            thread = threading.Thread(target=source.health, name="model-loading", daemon=True)
+            _loading[id(source)] = thread
+            thread.start()
+    thread.join(wait_s)
+    return not thread.is_alive()
 
 
 def wrap_source(wrap: Callable[[EmbeddingSource], EmbeddingSource]) -> None:

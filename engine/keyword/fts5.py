@@ -10,12 +10,13 @@ idf at 1e-6. Its length of a passage is the number of terms in all columns.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
 from engine import scope_sql
-from engine.errors import InvalidQuery
+from engine.errors import InvalidQuery, Unavailable
 from engine.keyword.owned import OwnedPassages
 from engine.protocols import Connect
 from engine.text.match import Matcher
@@ -73,8 +74,9 @@ class Fts5Index:
     ``phrase`` verify. A passage must be upserted again when its owner, vault or shared mark
     changes; every other scope column is read when searching.
 
-    ``search`` raises ``InvalidQuery`` with ``empty_query`` or ``too_many_terms``, and what the
-    database raises. Writes join the caller's transaction when there is one.
+    ``search`` raises ``InvalidQuery`` with ``empty_query`` or ``too_many_terms``, and
+    ``Unavailable`` when the database cannot answer. Writes join the caller's transaction when
+    there is one.
     """
 
     name = "fts5"
@@ -166,10 +168,13 @@ class Fts5Index:
             raise InvalidQuery("The query holds no word to look for.", code="empty_query")
         if len(terms) > MAX_EXPRESSION_TERMS:
             raise InvalidQuery("The query holds too many words.", code="too_many_terms")
-        if match is Match.ANY:
-            found = self._page(_any_of(terms), scope, limit, 0)
-        else:
-            found = self._verified(Matcher(query, match, self._analyzer), scope, limit)
+        try:
+            if match is Match.ANY:
+                found = self._page(_any_of(terms), scope, limit, 0)
+            else:
+                found = self._verified(Matcher(query, match, self._analyzer), scope, limit)
+        except sqlite3.Error as error:
+            raise Unavailable(f"The index cannot be read ({type(error).__name__}).") from error
         return [Candidate(found_id, rank, score) for rank, (found_id, score) in enumerate(found, 1)]
 
     def count(self) -> int:

@@ -14,6 +14,7 @@ when it is pruned, which saves a reload.
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from threading import Lock
 
 import numpy as np
 
-from engine.errors import EngineError, UnknownPassage
+from engine.errors import EngineError, Unavailable, UnknownPassage
 from engine.protocols import Connect, DatabaseConnection
 from engine.scope_sql import CHANGES, TABLE
 from engine.types import Candidate, Health, Scope, Signature, Vector
@@ -133,7 +134,10 @@ class FlatIndex:
     def search(self, vector: Vector, *, scope: Scope, limit: int) -> list[Candidate]:
         """Nearest passages within the scope; the score is the cosine."""
         query = unit(vector, self._signature.dim)
-        snapshot = self._snapshot()
+        try:
+            snapshot = self._snapshot()
+        except sqlite3.Error as error:
+            raise Unavailable(f"The index cannot be read ({type(error).__name__}).") from error
         return nearest(snapshot.table, visible(snapshot, scope), query, limit)
 
     def count(self) -> int:

@@ -166,7 +166,9 @@ def undo(principal: Principal, reference: str) -> Compaction:
             memories.delete(principal, summary.pk)
         _unarchive(made)
         for memory_id, revision in made.rewritten:
-            if Memory.objects.filter(pk=memory_id, trashed_at__isnull=True).exists():
+            # A text that someone has edited since stays as they left it; history has the rest.
+            untouched = Memory.objects.filter(pk=memory_id, revision=revision + 1)
+            if untouched.filter(trashed_at__isnull=True).exists():
                 memories.revert(principal, memory_id, revision)
         made.undone_at = now()
         made.save(update_fields=["undone_at"])

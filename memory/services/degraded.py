@@ -14,6 +14,7 @@ def explain(item: Degraded) -> str:
         "no_key": _("No remote embedding endpoint is configured."),
         "not_installed": _("No static embedding model is installed."),
         "building": _("The index of the chosen model is still being built."),
+        "loading": _("The model is still being loaded; this search used words only."),
         "empty": _("No memory has a vector yet."),
         "partial": _("Some memories have no vector yet; the rest is being embedded."),
         "empty_query": _("The query holds no word to search for."),

@@ -25,6 +25,7 @@ BATCH: Final = 16
 EAGER_BATCH: Final = 4
 MAX_ATTEMPTS: Final = 3
 DEDUPE: Final = "vectors"
+KEYWORD_CURSOR: Final = "keyword_cursor"
 RETRY_AFTER: Final = timedelta(seconds=60)
 TEXT_FAULTS: Final = frozenset({"invalid_response", "invalid_text"})
 """Failures that one text may cause; every other one is an outage, and costs no attempt."""
@@ -217,7 +218,7 @@ def _one_by_one(
 def _rebuild_keywords(context: jobs.JobContext) -> None:
     """Write the keyword index again from a cursor that survives a restart, when asked to."""
     context.refresh()
-    cursor = context.params.get("keyword_cursor")
+    cursor = context.params.get(KEYWORD_CURSOR)
     if cursor is None:
         return
     reader, index, total = PassageReader(), wiring.keyword_index(), Passage.objects.count()
@@ -230,10 +231,10 @@ def _rebuild_keywords(context: jobs.JobContext) -> None:
         with transaction.atomic():
             index.upsert(list(reader.load(ids).values()))
         cursor = ids[-1]
-        context.save_params(keyword_cursor=cursor)
+        context.save_params(**{KEYWORD_CURSOR: cursor})
         context.progress(Passage.objects.filter(pk__lte=cursor).count(), total, message="keyword")
     index.mark_current()
-    context.save_params(keyword_cursor=None)
+    context.save_params(**{KEYWORD_CURSOR: None})
 
 
 def _discard_building() -> None:
@@ -249,17 +250,32 @@ def _drop(row: VectorIndex) -> None:
 
 def resume() -> bool:
     """Start the job again when marks wait and none works on them (called by the sweep)."""
+    last = Job.objects.filter(dedupe_key=DEDUPE).order_by("-created_at").first()
+    if last is not None and not last.is_active and last.params.get(KEYWORD_CURSOR) is not None:
+        # Asked for in the last moment of a job that had nothing left to do.
+        jobs.enqueue(jobs.Order("reindex", dedupe_key=DEDUPE, params=last.params))
+        return True
     waiting = VectorMark.objects.filter(attempts__lt=MAX_ATTEMPTS).exists()
     missing = not VectorIndex.objects.exists() and Passage.objects.exists()
     if not (waiting or missing):
         return False
-    last = Job.objects.filter(dedupe_key=DEDUPE).order_by("-created_at").first()
     if last is not None and last.state == Job.State.CANCELLED:
         return False
     if last is not None and last.finished_at and last.finished_at > now() - RETRY_AFTER:
         return False
     embed_soon()
     return True
+
+
+def reconcile() -> int:
+    """Mark everything of an index again that has lost vectors; how many (once, at a start)."""
+    marked = 0
+    for index in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
+        wiring.store_for(index).ensure()
+        held = wiring.store_for(index).count() + index.marks.count()
+        if held < Passage.objects.count():
+            marked += passages.mark_all(index)
+    return marked
 
 
 def prune_changes(keep: int = 100_000) -> None:

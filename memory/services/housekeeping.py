@@ -28,6 +28,7 @@ def start() -> int:
     """Once, when a studio process begins: free the jobs an earlier one held, renew, ``tick``."""
     jobs.void_own_leases()
     reindex.renew_keywords()
+    embedding.reconcile()
     count = tick()
     _load_model()
     return count

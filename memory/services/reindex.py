@@ -46,5 +46,5 @@ def start(principal: Principal, *, force: bool = False) -> Job:
 
 
 def _rebuild_keywords(job: Job) -> None:
-    job.params = {**job.params, "keyword_cursor": 0}
+    job.params = {**job.params, embedding.KEYWORD_CURSOR: 0}
     Job.objects.filter(pk=job.pk).update(params=job.params, total=Passage.objects.count())

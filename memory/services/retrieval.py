@@ -27,6 +27,8 @@ from memory.services import access, audit, embedding, lifetimes
 from memory.services.drafts import is_storable
 
 BACKFILL_MS: Final = 60.0
+LOADING_WAIT_S: Final = 0.1
+"""A first search answers by words rather than wait seconds for a model."""
 
 Purpose = Literal["preview", "client", "evaluate"]
 Reach = Literal["session", "apiKey", "global"]
@@ -80,10 +82,12 @@ def retrieve(
         with_retention=purpose != "evaluate",
     )
     scope = lifetimes.scope(owners, view=view)
-    if request.mode in (Mode.VECTOR, Mode.HYBRID):
+    uses_vectors = request.mode in (Mode.VECTOR, Mode.HYBRID)
+    if uses_vectors:
         embedding.backfill(scope, budget_ms=BACKFILL_MS)
     reader = PassageReader()
-    retrieval = run(_query(request), scope, tiers(reader))
+    wait_s = None if purpose == "evaluate" else LOADING_WAIT_S * uses_vectors
+    retrieval = run(_query(request), scope, tiers(reader, wait_s=wait_s))
     memories = {hit.passage.parent: reader.memories[hit.passage.parent] for hit in retrieval.hits}
     if purpose == "client":
         _count_uses(memories)
@@ -109,18 +113,24 @@ def _query(request: RetrieveRequest) -> Query:
     )
 
 
-def tiers(reader: PassageReader) -> Tiers:
-    """What a retrieval may use now, and why the vector half is missing when it is."""
+def tiers(reader: PassageReader, *, wait_s: float | None = None) -> Tiers:
+    """What a retrieval may use now, and why the vector half is missing when it is.
+
+    ``wait_s`` bounds the wait for a model that is being loaded; None waits to the end.
+    """
     chosen = wiring.settings()
     resolved = wiring.resolve_source(chosen)
     index = embedding.active_index()
     source = wiring.source_for(index) if index else None
+    off = _why_off(resolved, has_index=index is not None) if source is None else None
+    if source and wait_s is not None and not wiring.is_ready(source, wait_s=wait_s):
+        source, off = None, Degraded("vector", "loading", "the model is still being loaded")
     return Tiers(
         keyword=wiring.keyword_index(),
         passages=reader,
         source=source,
         store=wiring.store_for(index) if index and source else None,
-        vector_off=_why_off(resolved, has_index=index is not None) if source is None else None,
+        vector_off=off,
         notes=_notes(index),
         fusion=Fusion(chosen.fusion),
         rrf_k=django_settings.MEMORY_RRF_K,

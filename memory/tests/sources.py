@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 from engine.testing.fakes import FakeEmbedding
+from engine.types import Health
 
 
 def fake(*, models_dir: Path, template: str) -> FakeEmbedding:
@@ -17,3 +19,22 @@ def fake_light(*, models_dir: Path, template: str) -> FakeEmbedding:
     """Stands in for the light model: another vector space."""
     del models_dir
     return FakeEmbedding(dim=48, model="fake-light", revision=f"1+{template}")
+
+
+class LoadingEmbedding(FakeEmbedding):
+    """A model that is loaded by its first health check, once the gate is open."""
+
+    gate = Event()
+    is_loaded = False
+
+    def health(self) -> Health:
+        """Load, then be healthy."""
+        self.gate.wait(30)
+        self.is_loaded = True
+        return super().health()
+
+
+def loading(*, models_dir: Path, template: str) -> LoadingEmbedding:
+    """Stands in for a model that takes its time; the same space as ``fake``."""
+    del models_dir
+    return LoadingEmbedding(model="fake-e5", revision=f"1+{template}")

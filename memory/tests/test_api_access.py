@@ -213,3 +213,16 @@ def test_every_answer_and_field_of_the_documentation_is_in_camel_case() -> None:
     for shape in schema["components"]["schemas"].values():
         for name in shape.get("properties", {}):
             assert "_" not in name, name
+
+
+def test_a_body_that_is_too_large_is_413(api: Api, settings: Any) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    body = {"content": "a" * 2000, "key": "k"}
+    refusal(api("alice").call("POST", "/api/memory", body), 413, "too_large")
+
+
+def test_an_answer_repeats_no_secret_and_no_text_of_an_error(api: Api) -> None:
+    client = api("alice")
+    response = client.call("POST", "/api/memory", {"content": 7, "key": "a private key"})
+    refusal(response, 422, "invalid")
+    assert "private" not in response.content.decode()

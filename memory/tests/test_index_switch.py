@@ -11,7 +11,7 @@ from django.db import connection
 from engine.types import Mode
 from memory import wiring
 from memory.errors import Forbidden
-from memory.models import Job, Memory, VectorIndex, VectorMark
+from memory.models import Job, Memory, PassageChange, VectorIndex, VectorMark
 from memory.principal import Principal
 from memory.services import embedding, jobrows, memories, reindex
 from memory.services import settings as studio_settings
@@ -175,3 +175,13 @@ def test_vec_meta_03_04_a_table_dropped_behind_our_back_heals_itself(
     remember(forty, "late tea", key="late")
     work()
     assert wiring.store_for(index).count() == 1
+
+
+def test_searches_go_on_when_the_change_log_was_pruned(
+    forty: Principal, remember: Remember
+) -> None:
+    assert ask(forty, "note7", mode=Mode.VECTOR)[0] == "note7 of tea"
+    remember(forty, "late tea", key="late")
+    embedding.prune_changes(keep=1)
+    assert PassageChange.objects.count() == 1
+    assert ask(forty, "late tea", mode=Mode.VECTOR)[0] == "late tea"

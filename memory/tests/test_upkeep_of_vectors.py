@@ -1,0 +1,47 @@
+"""Lost vectors and late requests are noticed by the rounds that run by themselves."""
+
+from __future__ import annotations
+
+from memory import wiring
+from memory.models import Job, VectorIndex
+from memory.principal import Principal
+from memory.services import embedding
+from memory.services.embedding import KEYWORD_CURSOR, reconcile, resume
+from memory.services.retrieval import RetrieveRequest, retrieve
+from memory.tests.conftest import Remember, Work
+
+
+def test_a_lost_vector_table_is_filled_again(
+    alice: Principal, remember: Remember, work: Work
+) -> None:
+    remember(alice, "likes tea")
+    remember(alice, "likes coffee")
+    work()
+    assert reconcile() == 0
+    wiring.store_for(VectorIndex.objects.get()).drop()
+    assert reconcile() == 2
+    assert embedding.coverage().pending == 2
+
+
+def test_a_rebuild_asked_for_in_the_last_moment_of_a_job_is_done(
+    alice: Principal, remember: Remember, work: Work
+) -> None:
+    remember(alice, "likes tea")
+    work()
+    Job.objects.filter(kind="reindex").update(params={KEYWORD_CURSOR: 0})
+    wiring.keyword_index().clear()
+    assert resume() is True
+    work()
+    assert wiring.keyword_index().count() == 1
+    assert resume() is False
+
+
+def test_a_broken_keyword_table_is_a_tier_that_is_off(
+    alice: Principal, remember: Remember, work: Work
+) -> None:
+    remember(alice, "likes tea")
+    work()
+    wiring.connect().execute("DROP TABLE memory_fts")
+    answer = retrieve(alice, RetrieveRequest("tea")).retrieval
+    assert len(answer.hits) == 1
+    assert [(item.tier, item.code) for item in answer.degraded] == [("keyword", "unavailable")]
