@@ -40,6 +40,7 @@ urlpatterns = [
     path("engine/password/", engine.save_password, name="password-save"),
     path("engine/reindex/", engine.start_reindex, name="reindex-start"),
     path("engine/keys/add/", keys.add, name="key-add"),
+    path("engine/keys/<uuid:uid>/rotate/", keys.rotate, name="key-rotate"),
     path("engine/keys/<uuid:uid>/revoke/", keys.revoke, name="key-revoke"),
     path("health/check/", engine.check_health, name="health-check"),
     path("jobs/<uuid:job_id>/", jobs.show, name="job"),

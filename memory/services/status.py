@@ -172,7 +172,8 @@ def _qdrant() -> TierState:
     if not chosen.qdrant_enabled:
         return TierState("qdrant", "off", "Qdrant", _("Qdrant is switched off."), code="disabled")
     reason = _("Qdrant is switched on, but this version does not connect to it yet.")
-    facts = ((_("Host"), f"{chosen.qdrant_host}:{chosen.qdrant_port}"),)
+    host = chosen.qdrant_host
+    facts = ((_("Host"), f"{host}:{chosen.qdrant_port}"),) if host else ()
     return TierState("qdrant", "warn", "Qdrant", reason, facts, code="not_configured")
 
 

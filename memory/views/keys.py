@@ -1,4 +1,4 @@
-"""API keys in the studio: made with their secret shown once, and revoked."""
+"""API keys in the studio: made with their secret shown once, renewed, revoked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
 from memory.errors import Conflict, Invalid
+from memory.models import ApiKey
 from memory.services import keys
 from memory.settings_forms import KeyForm
 from memory.views._notice import Notice
@@ -32,17 +33,27 @@ def add(request: StudioRequest) -> HttpResponse:
                 scopes=values["scopes"],
                 expires_at=values["expires_at"],
             )
-            context = {"key": key, "secret": secret}
-            response = render_page(request, "memory/key_add.html", context, partials=DIALOG)
-            response["HX-Trigger"] = "keys-changed"
-            response["Cache-Control"] = "no-store"
-            return response
+            return _shown_once(request, key, secret)
         except (Invalid, Conflict) as error:
             form.absorb(error)
     status = form.status if form.is_bound else 200
     return render_page(
         request, "memory/key_add.html", {"form": form}, partials=DIALOG, status=status
     )
+
+
+@studio("POST")
+def rotate(request: StudioRequest, uid: uuid.UUID) -> HttpResponse:
+    """Give a key a new secret, shown once; a revoked key works again."""
+    return _shown_once(request, *keys.rotate(request.principal, str(uid)))
+
+
+def _shown_once(request: StudioRequest, key: ApiKey, secret: str) -> HttpResponse:
+    context = {"key": key, "secret": secret}
+    response = render_page(request, "memory/key_add.html", context, partials=DIALOG)
+    response["HX-Trigger"] = "keys-changed"
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 @studio("POST")

@@ -129,6 +129,10 @@ def test_a_key_is_made_copied_and_revoked(studio: Studio) -> None:
     dialog.get_by_role("link", name="Done").click()
     row = page.locator("#engine-keys tr", has_text="app")
     expect(row).to_contain_text("read, write, chat, manage")
+    page.once("dialog", lambda asked: asked.accept())
+    row.get_by_role("button", name="New secret").click()
+    expect(dialog.get_by_label("Secret")).not_to_have_value(secret)
+    dialog.get_by_role("link", name="Done").click()
     page.once("dialog", lambda asked: asked.dismiss())
     row.get_by_role("button", name="Revoke").click()
     assert ApiKey.objects.get(name="app").revoked_at is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from memory.models import ApiKey, Job
 from memory.principal import Principal
 from memory.services import settings as settings_service
 from memory.services import signin
-from memory.tests.conftest import Remember, Work
+from memory.tests.conftest import ApiClient, Remember, Work
 from memory.tests.views.conftest import Studio
 
 SETTINGS: dict[str, Any] = {
@@ -174,6 +175,20 @@ def test_a_taken_name_is_a_conflict(studio: Studio, alice: Principal) -> None:
     response = studio.post("/engine/keys/add/", data, target="dialog")
     assert response.status_code == 409
     assert "Another key has this name." in response.content.decode()
+
+
+def test_a_new_secret_is_shown_once_and_replaces_the_old_one(
+    studio: Studio, api: Callable[..., ApiClient]
+) -> None:
+    old = api("app")
+    uid = ApiKey.objects.get(name="app").uid
+    response = studio.post(f"/engine/keys/{uid}/rotate/", target="dialog")
+    found = re.search(r'value="(ms_[^"]+)"', response.content.decode())
+    assert found is not None
+    assert response["Cache-Control"] == "no-store"
+    assert ApiClient(found[1]).call("GET", "/api/memory").status_code == 200
+    assert old.call("GET", "/api/memory").status_code == 401
+    assert found[1] not in studio.text("/engine/")
 
 
 def test_a_revoked_key_keeps_its_memories(
