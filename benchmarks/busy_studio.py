@@ -33,7 +33,7 @@ def main() -> None:
 def _import(running: Studio) -> None:
     body = "\n".join(json.dumps(row, ensure_ascii=False) for row in memories(COUNT)).encode()
     files = {"file": ("memories.jsonl", body, "application/json")}
-    running.post_form("/memories/import/", files=files, data={"owner": ""}).raise_for_status()
+    running.post_form("/memories/import/", {"owner": ""}, files).raise_for_status()
     first_hit_s = None
     started = time.perf_counter()
     while True:

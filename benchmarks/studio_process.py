@@ -10,12 +10,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+
+File = tuple[str, bytes, str]
+"""Name, content and media type."""
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,13 +31,15 @@ class Studio:
     client: httpx.Client
     started_s: float
 
-    def post_form(self, path: str, **parts: object) -> httpx.Response:
+    def post_form(
+        self, path: str, data: Mapping[str, str], files: Mapping[str, File]
+    ) -> httpx.Response:
         """Send a form of the studio with its CSRF token."""
         page = self.client.get(path).text
         found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
         token = found[1] if found else ""
-        data = {"csrfmiddlewaretoken": token, **dict(parts.pop("data", {}))}  # type: ignore[call-overload]
-        return self.client.post(path, data=data, headers={"Referer": self.url}, **parts)  # type: ignore[arg-type]
+        sent = {"csrfmiddlewaretoken": token, **data}
+        return self.client.post(path, data=sent, files=files, headers={"Referer": self.url})
 
 
 @contextmanager

@@ -27,21 +27,12 @@ _lock = Lock()
 _runtime: ModuleType | None = None
 
 
-class Node(Protocol):
-    """An input of a session."""
-
-    @property
-    def name(self) -> str: ...
-
-
 class Session(Protocol):
     """The part of an inference session that is used here. ``run`` may be called by many threads."""
 
     def run(
         self, outputs: list[str] | None, feed: dict[str, npt.NDArray[np.int64]], /
     ) -> list[npt.NDArray[np.float32]]: ...
-
-    def get_inputs(self) -> list[Node]: ...
 
 
 def runtime() -> ModuleType:

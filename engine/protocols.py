@@ -17,8 +17,6 @@ from engine.types import (
     Vector,
 )
 
-Row = tuple[Any, ...]
-
 
 class Cursor(Protocol):
     """The part of a DB-API cursor that index classes use."""

@@ -6,7 +6,7 @@ The one retrieval of the product: chat, preview and evaluation all call ``retrie
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import EngineError, InvalidQuery
@@ -234,16 +234,15 @@ def _within_budget(run: _Run, hits: list[Hit]) -> list[Hit]:
     fitted = fit([hit.tokens for hit in hits], run.query.max_tokens)
     kept: list[Hit] = []
     entries: list[StageEntry] = []
-    places: Mapping[int, int] = {place.index: place.tokens for place in fitted}
+    places = {place.index: place for place in fitted}
     for index, hit in enumerate(hits):
-        if index not in places:
+        place = places.get(index)
+        if place is None:
             entries.append(StageEntry(hit.passage.id, dropped="budget"))
             continue
-        tokens = places[index]
-        kept.append(
-            replace(hit, rank=len(kept) + 1, tokens=tokens, is_truncated=tokens < hit.tokens)
-        )
-        entries.append(StageEntry(hit.passage.id, len(kept), float(tokens)))
+        rank, tokens = len(kept) + 1, place.tokens
+        kept.append(replace(hit, rank=rank, tokens=tokens, is_truncated=place.is_truncated))
+        entries.append(StageEntry(hit.passage.id, rank, float(tokens)))
     run.stage("budget", entries)
     return kept
 

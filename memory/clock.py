@@ -17,11 +17,6 @@ def to_ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def from_ms(value: int) -> datetime:
-    """The moment of a number of milliseconds since the epoch."""
-    return datetime.fromtimestamp(value / 1000, tz=UTC)
-
-
 def iso(moment: datetime | None) -> str | None:
     """ISO 8601 with milliseconds and ``Z``, as the first seed writes times."""
     if moment is None:

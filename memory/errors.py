@@ -78,6 +78,12 @@ def from_engine(error: EngineError) -> ServiceError:
     return TierDown(str(error), code=error.code)
 
 
+def database_down() -> ServiceError:
+    """What a client is told when the database itself refuses: it is locked, or the disk is full."""
+    message = _("The database cannot be used now: it is busy, or its disk is full.")
+    return TierDown(message, code="database_unavailable")
+
+
 def _query_message(code: str) -> str:
     messages = {
         "empty_query": _("The query holds no word to search for."),

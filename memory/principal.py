@@ -20,7 +20,6 @@ class Principal:
     name: str
     scopes: frozenset[str]
     owner: int | None = None
-    user_id: int | None = None
 
     def may(self, scope: str) -> bool:
         """Whether it holds a scope; ``manage`` does not imply the others."""
@@ -30,6 +29,11 @@ class Principal:
     def label(self) -> str:
         """How audit rows and revisions name it."""
         return f"{self.kind}:{self.name}"
+
+
+def studio_user(name: str) -> Principal:
+    """Someone who is signed in to the studio; holds every scope."""
+    return Principal(kind="studio", name=name, scopes=ALL_SCOPES)
 
 
 SYSTEM: Final = Principal(kind="system", name="system", scopes=ALL_SCOPES)

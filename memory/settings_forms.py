@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
 
 from django import forms
 from django.utils.translation import gettext as _
@@ -13,7 +12,8 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from memory.forms import StudioForm, moment_field
 from memory.principal import SCOPES
-from memory.stored_settings import MEMORY_FIELDS, QDRANT_FIELDS, Field, Settings
+from memory.services.drafts import json_problem
+from memory.stored_settings import MEMORY_FIELDS, QDRANT_FIELDS, Field, Settings, is_endpoint
 from memory.templatetags.studio import TYPES
 
 SOURCES: Final = (
@@ -72,9 +72,7 @@ class SettingsForm(StudioForm):
     )
     strategy = forms.ChoiceField(label=gettext_lazy("Strategy"), choices=STRATEGIES)
     fusion = forms.ChoiceField(label=gettext_lazy("Fusion of both lists"), choices=FUSIONS)
-    retention_days = _days(
-        gettext_lazy("Retention (days)"),
-    )
+    retention_days = _days(gettext_lazy("Retention (days)"))
     days_factual = _days(TYPES["factual"], required=False)
     days_episodic = _days(TYPES["episodic"], required=False)
     days_procedural = _days(TYPES["procedural"], required=False)
@@ -116,13 +114,7 @@ class SettingsForm(StudioForm):
         text = str(self.cleaned_data["custom_base_url"]).strip()
         if not text:
             return None
-        try:
-            parts = urlsplit(text)
-            is_plain = not (parts.username or parts.password or "?" in text or "#" in text)
-            is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and is_plain
-        except ValueError:
-            is_good = False
-        if not is_good:
+        if not is_endpoint(text):
             raise forms.ValidationError(
                 _("An http or https address without user name, “?” and “#” is needed.")
             )
@@ -142,6 +134,8 @@ class SettingsForm(StudioForm):
             raise forms.ValidationError(_("This is not valid JSON.")) from None
         if not isinstance(value, dict) or not all(isinstance(v, dict) for v in value.values()):
             raise forms.ValidationError(_("A JSON object of objects is needed."))
+        if problem := json_problem(value):
+            raise forms.ValidationError(problem)
         return value
 
     def changes(self) -> dict[str, Any]:

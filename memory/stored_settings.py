@@ -1,4 +1,5 @@
-"""The settings as a frozen value: one table of fields, and the reading of the stored row.
+"""The settings as a frozen value: one table of fields with their defaults and bounds, and the
+reading of the stored row.
 
 Names, bounds, defaults and database keys are those of the first seed; the last rows are ours.
 Reading never fails: what is stored wrongly counts as the default (numbers are clamped).
@@ -8,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+from urllib.parse import urlsplit
 
-LOCAL_MODELS: Final = ("multilingual-e5-small", "use-multilingual")
-STRATEGIES: Final = ("recent", "semantic", "hybrid")
-EMBEDDING_SOURCES: Final = ("remote", "static", "transformers", "auto")
-VECTOR_STORES: Final = ("auto", "in-process", "sqlite-vec", "pgvector", "qdrant")
-FUSIONS: Final = ("scores", "rrf")
-QUANTIZATIONS: Final = ("none", "int8", "binary")
+ModelName = Literal["multilingual-e5-small", "use-multilingual"]
+StrategyName = Literal["recent", "semantic", "hybrid"]
+SourceName = Literal["remote", "static", "transformers", "auto"]
+StoreName = Literal["auto", "in-process", "sqlite-vec", "pgvector", "qdrant"]
+FusionName = Literal["scores", "rrf"]
+QuantizationName = Literal["none", "int8", "binary"]
 MAX_TOKENS: Final = 16_000
 RETENTION_DAYS: Final = (1, 365)
+MAX_URL: Final = 2048
 
 Kind = Literal["flag", "integer", "choice", "text", "texts", "map", "days", "secret"]
 
@@ -41,7 +44,9 @@ FIELDS: Final = (
     Field("enabled", "enabled", "memoryEnabled", "flag", False),
     Field("max_tokens", "maxTokens", "memoryMaxTokens", "integer", 2000, 0, MAX_TOKENS),
     Field("retention_days", "retentionDays", "memoryRetentionDays", "integer", 30, *RETENTION_DAYS),
-    Field("strategy", "strategy", "memoryStrategy", "choice", "hybrid", choices=STRATEGIES),
+    Field(
+        "strategy", "strategy", "memoryStrategy", "choice", "hybrid", choices=get_args(StrategyName)
+    ),
     Field("skills_enabled", "skillsEnabled", "skillsEnabled", "flag", True),
     Field(
         "embedding_source",
@@ -49,7 +54,7 @@ FIELDS: Final = (
         "memoryEmbeddingSource",
         "choice",
         "auto",
-        choices=EMBEDDING_SOURCES,
+        choices=get_args(SourceName),
     ),
     Field(
         "embedding_provider_model",
@@ -67,7 +72,12 @@ FIELDS: Final = (
         "rerank_provider_model", "rerankProviderModel", "memoryRerankProviderModel", "text", None
     ),
     Field(
-        "vector_store", "vectorStore", "memoryVectorStore", "choice", "auto", choices=VECTOR_STORES
+        "vector_store",
+        "vectorStore",
+        "memoryVectorStore",
+        "choice",
+        "auto",
+        choices=get_args(StoreName),
     ),
     Field("primary_backend", "primaryBackend", "memoryPrimaryBackend", "text", "sqlite"),
     Field("fallback_backends", "fallbackBackends", "memoryFallbackBackends", "texts", ()),
@@ -81,11 +91,11 @@ FIELDS: Final = (
         "localModel",
         "memoryLocalModel",
         "choice",
-        LOCAL_MODELS[0],
-        choices=LOCAL_MODELS,
+        "multilingual-e5-small",
+        choices=get_args(ModelName),
     ),
     Field("retention_by_type", "retentionDaysByType", "memoryRetentionDaysByType", "days", {}),
-    Field("fusion", "fusion", "memoryFusion", "choice", FUSIONS[0], choices=FUSIONS),
+    Field("fusion", "fusion", "memoryFusion", "choice", "scores", choices=get_args(FusionName)),
     Field("qdrant_enabled", "enabled", "qdrantEnabled", "flag", False),
     Field("qdrant_host", "host", "qdrantHost", "text", ""),
     Field("qdrant_port", "port", "qdrantPort", "integer", 6333, 1, 65535),
@@ -103,7 +113,7 @@ FIELDS: Final = (
         "qdrantQuantization",
         "choice",
         "none",
-        choices=QUANTIZATIONS,
+        choices=get_args(QuantizationName),
     ),
     Field("qdrant_api_key", "apiKey", "qdrantApiKey", "secret", ""),
 )
@@ -115,39 +125,52 @@ MEMORY_FIELDS: Final = tuple(entry for entry in FIELDS if entry not in QDRANT_FI
 class Settings:
     """Normalised settings. Secrets are kept sealed (see ``memory.secretbox``)."""
 
-    enabled: bool = False
-    max_tokens: int = 2000
-    retention_days: int = 30
-    strategy: str = "hybrid"
-    skills_enabled: bool = True
-    embedding_source: str = "auto"
-    embedding_provider_model: str | None = None
-    transformers_enabled: bool = False
-    static_enabled: bool = False
-    rerank_enabled: bool = False
-    rerank_provider_model: str | None = None
-    vector_store: str = "auto"
-    primary_backend: str = "sqlite"
-    fallback_backends: tuple[str, ...] = ()
-    backend_configs: Mapping[str, Any] = field(default_factory=dict)
-    custom_base_url: str | None = None
-    custom_model_id: str | None = None
-    custom_api_key: str = ""
-    auto_summarize: bool = False
-    local_model: str = LOCAL_MODELS[0]
-    retention_by_type: Mapping[str, int] = field(default_factory=dict)
-    fusion: str = FUSIONS[0]
-    qdrant_enabled: bool = False
-    qdrant_host: str = ""
-    qdrant_port: int = 6333
-    qdrant_collection: str = "omniroute_memory"
-    qdrant_embedding_model: str = "openai/text-embedding-3-small"
-    qdrant_quantization: str = "none"
-    qdrant_api_key: str = ""
+    enabled: bool
+    max_tokens: int
+    retention_days: int
+    strategy: str
+    skills_enabled: bool
+    embedding_source: str
+    embedding_provider_model: str | None
+    transformers_enabled: bool
+    static_enabled: bool
+    rerank_enabled: bool
+    rerank_provider_model: str | None
+    vector_store: str
+    primary_backend: str
+    fallback_backends: tuple[str, ...]
+    backend_configs: Mapping[str, Any]
+    custom_base_url: str | None
+    custom_model_id: str | None
+    custom_api_key: str
+    auto_summarize: bool
+    local_model: str
+    retention_by_type: Mapping[str, int]
+    fusion: str
+    qdrant_enabled: bool
+    qdrant_host: str
+    qdrant_port: int
+    qdrant_collection: str
+    qdrant_embedding_model: str
+    qdrant_quantization: str
+    qdrant_api_key: str
 
     def days_for(self, memory_type: str) -> int:
         """How many days rows of a type are kept in view."""
         return self.retention_by_type.get(memory_type, self.retention_days)
+
+
+def is_endpoint(text: str) -> bool:
+    """Whether a text is a base URL: http(s), a host, no credentials, query or fragment."""
+    if len(text) > MAX_URL or any(mark in text for mark in "?#\\") or not text.isprintable():
+        return False
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    has_place = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+    return has_place and "@" not in parts.netloc
 
 
 def normalise(stored: Mapping[str, Any]) -> Settings:
@@ -174,7 +197,8 @@ def _choice(entry: Field, value: Any) -> str:
 def _text(entry: Field, value: Any) -> str | None:
     if isinstance(value, str) and value.strip():
         return value.strip()
-    return entry.default  # type: ignore[no-any-return]
+    default: str | None = entry.default
+    return default
 
 
 def _texts(_entry: Field, value: Any) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Settings and connection to engine objects. The only module that reads the database vendor.
+"""Settings and connection to engine objects: the one place that chooses implementations.
 
 Objects that hold a model or an in-memory index live as long as the process and are shared by its
 threads; ``reset`` forgets them.
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from django.conf import settings as django_settings
 from django.db import connection
@@ -24,6 +24,7 @@ from engine.text.tokenize import analyzer
 from engine.types import Degraded, Purpose, Signature
 from memory import secretbox
 from memory.models import EngineSettings, VectorIndex
+from memory.passage_reader import PassageReader
 from memory.stored_settings import Settings, normalise
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def connect() -> DatabaseConnection:
 
 def keyword_index() -> KeywordIndex:
     """The keyword index of this database."""
-    return Fts5Index(connect, analyzer=analyzer("search"), texts=_passage_texts())
+    return Fts5Index(connect, analyzer=analyzer("search"), texts=PassageReader().load)
 
 
 def ensure_indexes() -> None:
@@ -170,13 +171,12 @@ def forget_store(index_id: int) -> None:
         _stores.pop(index_id, None)
 
 
-def source_for(row: VectorIndex) -> CachedSource | None:
+def source_for(row: VectorIndex, chosen: Settings | None = None) -> CachedSource | None:
     """The source that makes vectors of an index's signature, or None when there is none any more.
 
     That is the configured one, or another local model: while its successor is being built, the
     live index still answers with the model it was made by.
     """
-    chosen = settings()
     configured = resolve_source(chosen).source
     if configured is not None and _makes(configured, row):
         return configured
@@ -194,18 +194,13 @@ def _makes(source: CachedSource, row: VectorIndex) -> bool:
         return False
 
 
-def is_loaded(source: EmbeddingSource) -> bool:
-    """Whether a source can embed at once; one that needs no loading always can."""
-    return bool(getattr(source, "is_loaded", True))
-
-
 def is_ready(source: CachedSource, *, wait_s: float) -> bool:
     """Whether a source can be asked now; False while its model is still being loaded.
 
     Starts the loading in a thread of its own and waits a little for it. A loading that failed
     counts as ready: asking tells why.
     """
-    if is_loaded(source):
+    if source.is_loaded:
         return True
     with _lock:
         thread = _loading.get(id(source))
@@ -232,10 +227,3 @@ def reset() -> None:
         _wrap = None
         _sources.clear()
         _stores.clear()
-
-
-def _passage_texts() -> Callable[[Any], Any]:
-    # Imported late: reading passages is a service, and services import this module.
-    from memory.passage_reader import PassageReader
-
-    return PassageReader().load

@@ -21,14 +21,24 @@ def build(services: Sequence[Service]) -> Front:
     return Front(bridge, services=services)
 
 
-def _services() -> list[Service]:
+def worker_services() -> list[Service]:
+    """What runs jobs in this process; nothing where workers of their own do."""
     if not settings.MEMORY_STUDIO_EMBEDDED_WORKER:
         return []
     from memstudio import embedded
     from memstudio.celery import app
 
+    return embedded.services(app)
+
+
+def _services() -> list[Service]:
+    services = worker_services()
+    if not services:
+        return []
+    from memstudio.embedded import HomeLock
+
     # Jobs on memory:// need the one process that holds the home.
-    return [embedded.HomeLock(settings.MEMORY_STUDIO_HOME), *embedded.services(app)]
+    return [HomeLock(settings.MEMORY_STUDIO_HOME), *services]
 
 
 application = build(_services())

@@ -6,7 +6,6 @@ An unset or blank variable counts as the default. An odd value never counts as a
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import Final
@@ -49,25 +48,11 @@ def integer(name: str, default: int, *, low: int | None = None, high: int | None
         number = int(value)
     except ValueError:
         raise StartError(f"{name} must be a whole number, not {value!r}.") from None
-    _check_bounds(name, number, low, high)
+    if low is not None and number < low:
+        raise StartError(f"{name} must be at least {low}, not {number}.")
+    if high is not None and number > high:
+        raise StartError(f"{name} must be at most {high}, not {number}.")
     return number
-
-
-def number(
-    name: str, default: float, *, low: float | None = None, high: float | None = None
-) -> float:
-    """A finite number within the bounds."""
-    value = text(name)
-    if not value:
-        return default
-    try:
-        parsed = float(value)
-    except ValueError:
-        parsed = math.nan
-    if not math.isfinite(parsed):
-        raise StartError(f"{name} must be a number, not {value!r}.")
-    _check_bounds(name, parsed, low, high)
-    return parsed
 
 
 def texts(name: str, default: tuple[str, ...] = ()) -> list[str]:
@@ -100,10 +85,3 @@ def secret(name: str) -> str | None:
 def prefixed(prefix: str) -> dict[str, str]:
     """Every set variable whose name starts with ``prefix``, under its whole name."""
     return {name: value for name, value in os.environ.items() if name.startswith(prefix)}
-
-
-def _check_bounds(name: str, value: float, low: float | None, high: float | None) -> None:
-    if low is not None and value < low:
-        raise StartError(f"{name} must be at least {low}, not {value}.")
-    if high is not None and value > high:
-        raise StartError(f"{name} must be at most {high}, not {value}.")

@@ -98,8 +98,6 @@ X_FRAME_OPTIONS = "DENY"
 # Signing in
 
 LOGIN_URL = "/signin/"
-LOGIN_REDIRECT_URL = "/"
-LOGOUT_REDIRECT_URL = "/signin/"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (

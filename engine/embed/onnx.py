@@ -32,7 +32,6 @@ class _Loaded:
     session: native.Session
     tokenizer: Tokenizer
     pad: int
-    took_s: float
 
 
 class OnnxSource:
@@ -57,7 +56,6 @@ class OnnxSource:
         self._template = template
         self._threads = threads
         self._progress = progress
-        self._clock = clock
         self._liveness = Liveness(clock)
         self._lock = Lock()
         self._loaded: _Loaded | None = None
@@ -113,7 +111,6 @@ class OnnxSource:
 
     def _load(self) -> _Loaded:
         folder = e5_repack.ensure(self._models_dir, self._entry, progress=self._progress)
-        begun = self._clock()
         try:
             from tokenizers import Tokenizer
 
@@ -125,7 +122,7 @@ class OnnxSource:
             ) from error
         tokenizer.enable_truncation(self._entry.max_tokens or 512)
         pad = tokenizer.token_to_id("<pad>")
-        return _Loaded(session, tokenizer, pad or 0, self._clock() - begun)
+        return _Loaded(session, tokenizer, pad or 0)
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

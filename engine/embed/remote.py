@@ -71,7 +71,7 @@ def endpoint_url(
 class RemoteSource:
     """``EmbeddingSource`` named ``remote``. Thread-safe.
 
-    ``dim`` is what an earlier run learnt; without it the first success tells (``probe``). The URL
+    ``dim`` is what an earlier run learnt; without it the first success tells. The URL
     and the model are the identity: they go into the signature, the URL as a hash. ``template`` as
     in ``OnnxSource``.
     """
@@ -114,12 +114,6 @@ class RemoteSource:
             )
         address = hashlib.sha256(self._url.encode()).hexdigest()[:12]
         return Signature(self.name, self.model, f"{address}+{self._template}", self._dim)
-
-    def probe(self) -> Signature:
-        """The signature, asking the server once when the dimension is not known yet."""
-        if self._dim is None:
-            self.embed(["dimension"], purpose=Purpose.QUERY)
-        return self.signature
 
     def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
         """Unit vectors of texts, in requests of at most 32."""

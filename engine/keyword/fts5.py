@@ -35,6 +35,9 @@ IDENTITY = "SELECT analyzer FROM {table}_identity LIMIT 1"
 UPSERT = "INSERT OR REPLACE INTO {table} (rowid, {columns}) VALUES (?, {marks})"
 DELETE = "DELETE FROM {table} WHERE rowid = ?"
 DROP = ("DROP TABLE IF EXISTS {table}", "DROP TABLE IF EXISTS {table}_identity")
+# FTS5 cannot even drop a table whose structure record (row 10) is lost: this is an empty one.
+FIND_DATA = "SELECT 1 FROM sqlite_master WHERE name = '{table}_data'"
+STRUCTURE = "INSERT OR IGNORE INTO {table}_data (id, block) VALUES (10, x'00000000000000')"
 COUNT = "SELECT count(*) FROM {table}_docsize"
 # CROSS JOIN keeps the planner from walking the passage table first.
 SEARCH = """
@@ -76,7 +79,7 @@ class Fts5Index:
 
     ``search`` raises ``InvalidQuery`` with ``empty_query`` or ``too_many_terms``, and
     ``Unavailable`` when the database cannot answer. Writes join the caller's transaction when
-    there is one.
+    there is one, and raise ``Unavailable`` when the database refuses them.
     """
 
     name = "fts5"
@@ -147,10 +150,13 @@ class Fts5Index:
                 self._owned.delete(rows)
 
     def clear(self) -> None:
-        """Empty the index; afterwards it belongs to this analyzer's version."""
+        """Empty the index, even a damaged one; afterwards it belongs to this analyzer's version."""
         with self._transaction():
+            database = self._connect()
+            if database.execute(self._sql(FIND_DATA)).fetchone() is not None:
+                database.execute(self._sql(STRUCTURE))
             for statement in DROP:
-                self._connect().execute(self._sql(statement))
+                database.execute(self._sql(statement))
             if self._owned is not None:
                 self._owned.clear()
             self.ensure()
@@ -279,9 +285,13 @@ class Fts5Index:
         database.execute("SAVEPOINT keyword_index")
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             database.execute("ROLLBACK TO keyword_index")
             database.execute("RELEASE keyword_index")
+            # A wrong call is a subclass of these, and no matter of the database.
+            if type(error) in (sqlite3.OperationalError, sqlite3.DatabaseError):
+                name = type(error).__name__
+                raise Unavailable(f"The index cannot be written ({name}).") from error
             raise
         database.execute("RELEASE keyword_index")
 

@@ -64,7 +64,7 @@ def test_a_request_is_minimal_and_carries_the_key(source: RemoteSource, provider
 
 def test_without_a_key_no_authorization_is_sent(provider: Provider) -> None:
     endpoint = Endpoint(f"http://127.0.0.1:{provider.port}/v1", "m")
-    RemoteSource(endpoint, template="t1", client=HttpClient()).probe()
+    RemoteSource(endpoint, template="t1", client=HttpClient()).embed(["a"], purpose=Purpose.QUERY)
     assert "authorization" not in provider.requests[0].headers
 
 
@@ -82,14 +82,14 @@ def test_many_texts_go_in_batches_of_32(source: RemoteSource, provider: Provider
     assert sizes == [32, 32, 6]
 
 
-def test_embedding_resolve_08_the_dimension_is_probed(source: RemoteSource) -> None:
+def test_embedding_resolve_08_the_first_answer_tells_the_dimension(source: RemoteSource) -> None:
     with pytest.raises(EmbeddingFailed):
         _ = source.signature
-    signature = source.probe()
+    source.embed(["a"], purpose=Purpose.QUERY)
+    signature = source.signature
     assert (signature.source, signature.model, signature.dim) == ("remote", "m", 3)
     assert signature.revision.endswith("+t1")
     assert "127.0.0.1" not in str(signature)
-    assert source.signature == signature
 
 
 def test_another_url_is_another_signature(provider: Provider) -> None:
@@ -130,7 +130,7 @@ def test_a_document_is_tried_again(source: RemoteSource, provider: Provider) -> 
 
 
 def test_vectors_of_another_dimension_are_refused(source: RemoteSource, provider: Provider) -> None:
-    source.probe()
+    source.embed(["a"], purpose=Purpose.QUERY)
     provider.script = [json_answer({"data": [{"index": 0, "embedding": [1, 2]}]})]
     assert failure(source).code == "invalid_response"
 

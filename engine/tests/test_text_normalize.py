@@ -5,7 +5,6 @@ import pytest
 from engine.text.normalize import (
     Script,
     fold,
-    has_cjk,
     has_han,
     has_kana,
     has_unspaced,
@@ -55,5 +54,4 @@ def test_the_script_of_a_text_is_what_most_of_it_is_written_in(text: str, script
 def test_characters_of_a_script_are_told_apart() -> None:
     assert has_han("a中") and not has_han("あ")
     assert has_kana("中あ") and not has_kana("中・")
-    assert has_cjk("한") and not has_cjk("ก")
     assert has_unspaced("ก") and not has_unspaced("é")

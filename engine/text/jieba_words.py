@@ -28,7 +28,6 @@ class Segmenter:
     are in no dictionary; ``known_words(text)`` is ``cut`` without it, for Han text only.
     """
 
-    library: str
     words: Callable[[str], list[str]]
     known_words: Callable[[str], list[str]]
 
@@ -52,7 +51,7 @@ def rjieba_segmenter() -> Segmenter:
     def known_words(text: str) -> list[str]:
         return list(dictionary.cut(text, False))
 
-    return Segmenter("rjieba", words, known_words)
+    return Segmenter(words, known_words)
 
 
 def jieba_segmenter() -> Segmenter:
@@ -75,7 +74,7 @@ def jieba_segmenter() -> Segmenter:
     def known_words(text: str) -> list[str]:
         return list(dictionary.cut(text, HMM=False))
 
-    return Segmenter("jieba", words, known_words)
+    return Segmenter(words, known_words)
 
 
 def _as_jieba_splits(words: list[str], is_known: Callable[[str], bool]) -> Iterator[str]:

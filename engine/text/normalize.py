@@ -23,7 +23,6 @@ UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 
 _HAN = re.compile(f"[{HAN}]")
 _KANA = re.compile(f"[{KANA}]")
-_CJK = re.compile(f"[{HAN}{KANA}{HANGUL}]")
 _UNSPACED = re.compile(f"[{HAN}{KANA}{HANGUL}{UNSPACED}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"\s+")
@@ -78,11 +77,6 @@ def has_han(text: str) -> bool:
 def has_kana(text: str) -> bool:
     """Whether a kana occurs, which tells Japanese from Chinese."""
     return _KANA.search(text) is not None
-
-
-def has_cjk(text: str) -> bool:
-    """Whether a Han, kana or Hangul character occurs."""
-    return _CJK.search(text) is not None
 
 
 def has_unspaced(text: str) -> bool:

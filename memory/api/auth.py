@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Protocol, cast
 
 from django.conf import settings
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 from ninja.security.apikey import APIKeyCookie
 
-from memory.principal import ALL_SCOPES, Principal
+from memory.principal import Principal, studio_user
 from memory.services import keys
 
 
@@ -31,11 +31,15 @@ class StudioSession(APIKeyCookie):
         user = request.user
         if not user.is_authenticated:
             return None
-        return Principal(
-            kind="studio", name=user.get_username(), scopes=ALL_SCOPES, user_id=user.pk
-        )
+        return studio_user(user.get_username())
+
+
+class _Authenticated(Protocol):
+    """A request that Ninja has authenticated."""
+
+    auth: Principal
 
 
 def caller(request: HttpRequest) -> Principal:
     """The principal that authentication left on the request."""
-    return cast(Principal, getattr(request, "auth"))  # noqa: B009
+    return cast(_Authenticated, request).auth

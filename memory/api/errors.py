@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from ninja import NinjaAPI
@@ -17,7 +18,7 @@ from ninja.parser import Parser
 from pydantic.alias_generators import to_camel
 
 from engine.errors import EngineError
-from memory.errors import ServiceError, from_engine
+from memory.errors import ServiceError, database_down, from_engine
 
 logger = logging.getLogger("memory.api")
 
@@ -30,6 +31,7 @@ _CODES: Final = {
     413: "too_large",
     429: "rate_limited",
 }
+_OF_THE_BODY: Final = frozenset({"content-type", "content-length", "content-language"})
 
 
 class JsonParser(Parser):
@@ -48,11 +50,8 @@ class JsonParser(Parser):
 
 def request_id(request: HttpRequest) -> str:
     """Id of a request, the same wherever it is named."""
-    found = getattr(request, "request_id", "")
-    if not found:
-        found = uuid.uuid4().hex[:12]
-        setattr(request, "request_id", found)  # noqa: B010
-    return str(found)
+    # No header of a client can be called this: those begin with HTTP_.
+    return str(request.META.setdefault("memory.request_id", uuid.uuid4().hex[:12]))
 
 
 def error_response(
@@ -80,6 +79,7 @@ def register(api: NinjaAPI) -> None:
         HttpError: _http,
         Http404: _missing,
         RequestDataTooBig: _too_large,
+        OperationalError: _database,
     }
     for kind, handler in handlers.items():
         api.add_exception_handler(kind, handler)
@@ -92,6 +92,11 @@ def _service(request: HttpRequest, error: ServiceError) -> HttpResponse:
 
 def _engine(request: HttpRequest, error: EngineError) -> HttpResponse:
     return _service(request, from_engine(error))
+
+
+def _database(request: HttpRequest, _error: OperationalError) -> HttpResponse:
+    logger.exception("the database failed")
+    return _service(request, database_down())
 
 
 def _validation(request: HttpRequest, error: ValidationError) -> HttpResponse:
@@ -147,7 +152,11 @@ class ApiErrors:
             413: _("The body is too large."),
         }
         message = messages.get(status, _("The request could not be carried out."))
-        shaped = error_response(request, status, _CODES.get(status, "error"), message)
-        if "Allow" in response:
-            shaped["Allow"] = response["Allow"]
+        code = "bad_request" if status == 400 else _CODES.get(status, "error")
+        shaped = error_response(request, status, code, message)
+        for name, value in response.items():
+            # Inner middleware has set its headers already: the policies, ``Allow``, ``Vary``.
+            if name.lower() not in _OF_THE_BODY:
+                shaped[name] = value
+        shaped.cookies = response.cookies
         return shaped

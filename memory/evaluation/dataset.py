@@ -38,7 +38,7 @@ def read(folder: Path) -> Dataset:
             if float(score) > 0:
                 gains.setdefault(query_id, {})[document_id] = float(score)
     queries = [
-        EvalQuery(str(row["id"]), row["text"], row.get("owner"))
+        EvalQuery(str(row["id"]), row["text"], str(row["owner"]) if row.get("owner") else None)
         for row in _rows(folder / "queries.jsonl")
     ]
     return Dataset(

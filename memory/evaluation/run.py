@@ -26,8 +26,8 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """Sums over the questions of one mode."""
+class Answers:
+    """The keys found for each question of one mode, best first, and how long each took."""
 
     ranked: Mapping[str, Sequence[str]]
     took_ms: Sequence[float]
@@ -39,8 +39,8 @@ def load(dataset: Dataset, *, with_vectors: bool, cache: Path | None, say: Say) 
         wiring.wrap_source(lambda source: DiskCachedSource(source, cache))
     records = [_record(row) for row in dataset.corpus]
     report = exchange.import_records(SYSTEM, records, owner=None)
-    if report.skipped:
-        raise ValueError(f"{report.skipped} documents cannot be stored: {report.problems[0]}")
+    for problem in report.problems:
+        say(f"document {problem.place} is left out: {problem.message}")
     say(f"{report.total} documents in {report.seconds:.1f} s ({report.per_second:.0f} a second)")
     if not with_vectors:
         return
@@ -55,8 +55,14 @@ def load(dataset: Dataset, *, with_vectors: bool, cache: Path | None, say: Say) 
 
 
 def _record(row: Mapping[str, Any]) -> dict[str, Any]:
-    # Ids of different owners may be equal; the key is unique within one owner.
-    return {"title": "", **row, "key": str(row["id"])}
+    # Ids of different owners may be equal; the key is unique within one owner. Some public sets
+    # have documents that are a title only.
+    record = {"title": "", **row, "key": str(row["id"])}
+    if not str(row.get("text", "")).strip():
+        record["text"] = record["title"]
+    if row.get("owner") is not None:
+        record["owner"] = str(row["owner"])
+    return record
 
 
 def ask(dataset: Dataset, mode: str, *, say: Say) -> dict[str, Any]:
@@ -69,7 +75,7 @@ def ask(dataset: Dataset, mode: str, *, say: Say) -> dict[str, Any]:
         took_ms.append((time.perf_counter() - started) * 1000)
         if place % 500 == 0:
             say(f"{mode}: {place} of {len(dataset.queries)}")
-    return _result(dataset, mode, Scores(ranked, took_ms))
+    return _result(dataset, mode, Answers(ranked, took_ms))
 
 
 def _ranked(query: EvalQuery, mode: str) -> list[str]:
@@ -86,8 +92,8 @@ def _ranked(query: EvalQuery, mode: str) -> list[str]:
     return [view.memories[hit.passage.parent].key for hit in hits]
 
 
-def _result(dataset: Dataset, mode: str, scores: Scores) -> dict[str, Any]:
-    pairs = [(scores.ranked[query.id], dataset.gains[query.id]) for query in dataset.queries]
+def _result(dataset: Dataset, mode: str, answers: Answers) -> dict[str, Any]:
+    pairs = [(answers.ranked[query.id], dataset.gains[query.id]) for query in dataset.queries]
     count = len(pairs)
     result: dict[str, Any] = {
         "set": dataset.name,
@@ -99,8 +105,8 @@ def _result(dataset: Dataset, mode: str, scores: Scores) -> dict[str, Any]:
         result[f"recall@{depth}"] = _mean([recall(found, gains, depth) for found, gains in pairs])
     result["ndcg@10"] = _mean([ndcg(found, gains) for found, gains in pairs])
     result["mrr@10"] = _mean([reciprocal_rank(found, gains) for found, gains in pairs])
-    result["p50_ms"] = round(percentile(scores.took_ms, 0.5), 2)
-    result["p95_ms"] = round(percentile(scores.took_ms, 0.95), 2)
+    result["p50_ms"] = round(percentile(answers.took_ms, 0.5), 2)
+    result["p95_ms"] = round(percentile(answers.took_ms, 0.95), 2)
     return result
 
 

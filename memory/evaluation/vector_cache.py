@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.protocols import EmbeddingSource
+from engine.text.template import text_hash
 from engine.types import Health, Matrix, Purpose, Signature
 
 _CREATE = "CREATE TABLE IF NOT EXISTS vector (id TEXT PRIMARY KEY, value BLOB NOT NULL)"
@@ -64,8 +64,7 @@ class DiskCachedSource:
         return self._source.health()
 
     def _id(self, text: str, purpose: Purpose) -> str:
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{self.signature}|{purpose}|{digest}"
+        return f"{self.signature}|{purpose}|{text_hash(text)}"
 
     def _read(self, key: str) -> Matrix | None:
         row = self._db.execute("SELECT value FROM vector WHERE id = ?", (key,)).fetchone()

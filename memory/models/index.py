@@ -25,8 +25,14 @@ class Passage(models.Model):
         CARD = "card"
 
     kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.MEMORY)
+    # No index of its own: the unique constraint begins with it.
     memory = models.ForeignKey(
-        Memory, on_delete=models.CASCADE, null=True, blank=True, related_name="passages"
+        Memory,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="passages",
+        db_index=False,
     )
     ordinal = models.PositiveIntegerField(default=0)
     start = models.PositiveIntegerField(default=0)
@@ -99,7 +105,10 @@ class VectorIndex(models.Model):
 class VectorMark(models.Model):
     """A passage that still needs a vector in an index (the outbox)."""
 
-    index = models.ForeignKey(VectorIndex, on_delete=models.CASCADE, related_name="marks")
+    # No index of its own: the unique constraint begins with it.
+    index = models.ForeignKey(
+        VectorIndex, on_delete=models.CASCADE, related_name="marks", db_index=False
+    )
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+")
     attempts = models.PositiveSmallIntegerField(default=0)
     error = models.CharField(max_length=40, blank=True)

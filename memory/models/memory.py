@@ -56,10 +56,13 @@ class Memory(models.Model):
             ),
         )
         indexes = (
-            models.Index(fields=("api_key", "-created_at"), name="memory_owner_newest"),
+            # With both ends of a life in it, so that live rows are counted in the index alone.
+            models.Index(
+                fields=("api_key", "-created_at", "trashed_at", "archived_at"),
+                name="memory_owner_newest",
+            ),
             models.Index(fields=("-created_at", "-id"), name="memory_newest"),
             models.Index(fields=("api_key", "session_id"), name="memory_session"),
-            models.Index(fields=("type",), name="memory_type"),
             # Only of the few rows that have one: a planner must not prefer these to the order.
             models.Index(
                 fields=("expires_at",),
@@ -93,7 +96,10 @@ class MemoryUse(models.Model):
 class MemoryRevision(models.Model):
     """What a memory was before one change."""
 
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="revisions")
+    # No index of its own: the unique constraint begins with it.
+    memory = models.ForeignKey(
+        Memory, on_delete=models.CASCADE, related_name="revisions", db_index=False
+    )
     revision = models.PositiveIntegerField()
     key = models.CharField(max_length=500)
     type = models.CharField(max_length=12)
@@ -138,3 +144,8 @@ class Compaction(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
+
+    @property
+    def changed_count(self) -> int:
+        """How many memories were archived or shortened; ``original_count`` has those looked at."""
+        return len(self.rewritten) if self.kind == self.Kind.TOKENS else self.original_count

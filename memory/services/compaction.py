@@ -28,6 +28,8 @@ from memory.services.lifetimes import live
 
 SUMMARY: Final = "summary_"
 """Keys of summaries; a summary is never summarised again."""
+BATCH: Final = 500
+"""Rows of one statement: databases limit how many values it may carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,11 @@ class Plan:
     tokens_saved: int
     original_count: int
 
+    @property
+    def changing(self) -> list[PlanItem]:
+        """The candidates that do not stay as they are; a text may be too short to get shorter."""
+        return [item for item in self.candidates if item.new_content != item.memory.content]
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -82,7 +89,7 @@ def start(principal: Principal, request: CompactRequest, *, dispatch: bool = Tru
     """Start the job.
 
     Raises ``Invalid`` when neither an owner nor all owners were named, and ``Conflict`` while
-    another compaction waits or runs.
+    another compaction of the same owners waits or runs.
     """
     access.require(principal, "write")
     if principal.owner is None and not request.owner and not request.all_owners:
@@ -95,7 +102,7 @@ def start(principal: Principal, request: CompactRequest, *, dispatch: bool = Tru
             jobs.Order(
                 "compact",
                 params=params,
-                dedupe_key="compact",
+                dedupe_key=f"compact:{owners[0]}" if len(owners) == 1 else "compact",
                 owner_id=owners[0] if len(owners) == 1 else None,
                 requested_by=principal.label,
             ),
@@ -132,7 +139,9 @@ def run(context: jobs.JobContext) -> dict[str, Any]:
     done = len(owners) - len(params.get("left", owners))
     for place, owner_id in enumerate(owners[done:], start=done + 1):
         with transaction.atomic():
-            made = _compact(principal, ApiKey.objects.get(pk=owner_id), request)
+            # The lock: a compaction of all owners may come to this one at the same time.
+            owner = ApiKey.objects.select_for_update().get(pk=owner_id)
+            made = _compact(principal, owner, request)
             ids = [*context.params["compactions"], *([str(made.pk)] if made else [])]
             context.save_params(compactions=ids, left=owners[place:])
         context.progress(place, len(owners), force=True)
@@ -275,9 +284,12 @@ def _rewrite(principal: Principal, plan: Plan, made: Compaction) -> None:
 
 def _archive(plan: Plan, made: Compaction) -> None:
     rows = [item.memory for item in plan.candidates]
-    for row in rows:
-        row.archived_at, row.archived_by = made.created_at, made
-    Memory.objects.bulk_update(rows, ["archived_at", "archived_by"], batch_size=200)
+    for start in range(0, len(rows), BATCH):
+        batch = rows[start : start + BATCH]
+        ids = [row.pk for row in batch]
+        Memory.objects.filter(pk__in=ids).update(archived_at=made.created_at, archived_by=made)
+        for row in batch:
+            row.archived_at, row.archived_by = made.created_at, made
     passages.sync(rows)
 
 
@@ -302,16 +314,17 @@ def _summaries(plan: Plan, request: CompactRequest, made: Compaction) -> list[Me
 
 def _unarchive(made: Compaction) -> None:
     rows = list(made.originals.select_for_update())
-    for row in rows:
-        row.archived_at, row.archived_by = None, None
     try:
         with transaction.atomic():
-            Memory.objects.bulk_update(rows, ["archived_at", "archived_by"], batch_size=200)
+            made.originals.update(archived_at=None, archived_by=None)
     except IntegrityError:
         raise Conflict(
             _("A key of the originals is used by another memory now."), code="key_taken"
         ) from None
-    passages.sync(rows)
+    for row in rows:
+        row.archived_at = row.archived_by = None
+    # One that was deleted since stays in the trash, out of the indexes, and live once restored.
+    passages.sync([row for row in rows if row.trashed_at is None])
 
 
 def _find(principal: Principal, reference: str) -> Compaction:

@@ -98,7 +98,7 @@ def _is_moment(value: datetime | None) -> bool:
     """Whether a time is the same moment in UTC, as databases keep it."""
     try:
         return value is None or bool(value.astimezone(UTC))
-    except OverflowError:
+    except (OverflowError, ValueError):
         return False
 
 

@@ -59,13 +59,19 @@ def active_index() -> VectorIndex | None:
     return VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE).first()
 
 
-def coverage() -> Coverage:
-    """Count passages, vectors and marks of the active index and of the one beside it."""
-    total = Passage.objects.count()
+def coverage(owner: int | None = None) -> Coverage:
+    """Count passages, vectors and marks of the active index and of the one beside it.
+
+    With ``owner``, the primary key of an API key, only what belongs to it is counted.
+    """
+    passages_of = Passage.objects.all() if owner is None else Passage.objects.filter(owner=owner)
+    counted = Q() if owner is None else Q(marks__passage__owner=owner)
+    failing = counted & ~Q(marks__error="")
+    total = passages_of.count()
     rows = {
         row.state: row
         for row in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED).annotate(
-            waiting=Count("marks"), failing=Count("marks", filter=~Q(marks__error=""))
+            waiting=Count("marks", filter=counted), failing=Count("marks", filter=failing)
         )
     }
     active, building = rows.get("active"), rows.get("building")
@@ -150,7 +156,7 @@ def backfill(scope: Scope, *, budget_ms: float) -> int:
     """
     index = active_index()
     source = wiring.source_for(index) if index else None
-    if index is None or source is None or not wiring.is_loaded(source):
+    if index is None or source is None or not source.is_loaded:
         return 0
     deadline = time.monotonic() + budget_ms / 1000
     marks = _marks(index).order_by("-passage_id")

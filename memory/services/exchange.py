@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from memory import jobs
 from memory.clock import iso, now
-from memory.errors import Invalid
+from memory.errors import Invalid, TierDown
 from memory.models import ApiKey, Job, Memory
 from memory.principal import ALL_SCOPES, Principal
 from memory.services import access, audit, keys, memories
@@ -117,7 +117,8 @@ def read_records(file: IO[bytes]) -> list[object]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        return [_line(line) for line in text.splitlines() if line.strip()]
+        # Not ``splitlines``: JSON may hold U+2028 and its kin as they are.
+        return [_line(line) for line in text.split("\n") if line.strip()]
     if isinstance(document, list):
         return document
     for name in ("memories", "data"):
@@ -202,9 +203,13 @@ def start_import(principal: Principal, file: IO[bytes], *, owner: str | None) ->
     folder = Path(django_settings.MEMORY_STUDIO_HOME) / "imports"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{uuid.uuid4()}.json"
-    with path.open("wb") as kept:
-        while block := file.read(1 << 20):
-            kept.write(block)
+    try:
+        with path.open("wb") as kept:
+            while block := file.read(1 << 20):
+                kept.write(block)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise TierDown(_("The file cannot be kept: the disk may be full.")) from None
     return jobs.enqueue(
         jobs.Order(
             "import",
@@ -217,6 +222,10 @@ def start_import(principal: Principal, file: IO[bytes], *, owner: str | None) ->
 
 def run_import(context: jobs.JobContext) -> dict[str, Any]:
     """Handler of the job ``import``. Going on after a crash starts over: upserts repeat safely."""
+    if "report" in context.params:
+        # The file was gone already when the process was killed.
+        done: dict[str, Any] = context.params["report"]
+        return done
     path = Path(django_settings.MEMORY_STUDIO_HOME) / "imports" / context.params["file"]
     with path.open("rb") as file:
         records = read_records(file)
@@ -227,5 +236,7 @@ def run_import(context: jobs.JobContext) -> dict[str, Any]:
         principal, records, owner=context.params["owner"], progress=context.progress
     )
     context.progress(report.total, len(records), force=True)
+    result = {**asdict(report), "per_second": round(report.per_second, 1)}
+    context.save_params(report=result)
     path.unlink()
-    return {**asdict(report), "per_second": round(report.per_second, 1)}
+    return result

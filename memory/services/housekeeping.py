@@ -62,8 +62,8 @@ def _summarize_on_schedule() -> None:
     chosen = wiring.settings()
     if not chosen.auto_summarize or not ApiKey.objects.exists():
         return
-    recent = Job.objects.filter(kind="compact", created_at__gt=now() - SUMMARIZE_EVERY)
-    if recent.exists():
+    scheduled = Job.objects.filter(kind="compact", requested_by=SYSTEM.label)
+    if scheduled.filter(created_at__gt=now() - SUMMARIZE_EVERY).exists():
         return
     request = compaction.CompactRequest(all_owners=True, older_than_days=chosen.retention_days)
     if any(plan.candidates for plan in compaction.preview(SYSTEM, request)):

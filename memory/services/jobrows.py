@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
@@ -33,10 +34,10 @@ def get(principal: Principal, job_id: str | uuid.UUID) -> Job:
     return job
 
 
-def active(principal: Principal, kind: str | None = None) -> list[Job]:
+def active(principal: Principal) -> list[Job]:
     """Jobs that are queued or running."""
-    rows = _visible(principal).filter(state__in=Job.ACTIVE)
-    return list(rows.filter(kind=kind) if kind else rows)
+    access.require(principal, "read")
+    return list(_visible(principal).filter(state__in=Job.ACTIVE))
 
 
 def cancel(principal: Principal, job_id: str | uuid.UUID) -> Job:
@@ -54,16 +55,20 @@ def retry(principal: Principal, job_id: str | uuid.UUID) -> Job:
     job = _changeable(principal, job_id)
     if job.is_active or job.state == Job.State.SUCCEEDED:
         raise Conflict(_("Only a failed or cancelled job can be started again."), code="not_failed")
-    audit.record(principal, "job.retry", owner=job.owner, ids=[job.pk])
-    return jobs.enqueue(
-        jobs.Order(
-            job.kind,
-            params=job.params,
-            dedupe_key=job.dedupe_key,
-            owner_id=job.owner_id,
-            requested_by=principal.label,
-        )
+    order = jobs.Order(
+        job.kind,
+        params=job.params,
+        dedupe_key=job.dedupe_key,
+        owner_id=job.owner_id,
+        requested_by=principal.label,
     )
+    with transaction.atomic():
+        again = jobs.enqueue(order)
+        if (again.owner_id, again.params) != (job.owner_id, job.params):
+            # Another one has its place, perhaps of another owner: nothing of it is shown.
+            raise Conflict(_("Another job of this kind is running."), code="busy")
+        audit.record(principal, "job.retry", owner=job.owner, ids=[job.pk])
+    return again
 
 
 def _changeable(principal: Principal, job_id: str | uuid.UUID) -> Job:

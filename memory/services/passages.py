@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from engine.text.chunk import chunks
 from engine.text.template import embedded_text, indexed_text, text_hash
@@ -14,6 +15,9 @@ from memory import wiring
 from memory.clock import to_ms
 from memory.models import Memory, Passage, PassageChange, VectorIndex, VectorMark
 from memory.passage_reader import all_to_engine
+
+BATCH: Final = 500
+"""Memories of one statement: databases limit how many values it may carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Plan:
-    """What one ``sync`` writes: new rows, those with new words, those to embed, all kept."""
+    """What one batch writes: new rows, those with new words, those to embed, all kept."""
 
     fresh: list[Passage] = field(default_factory=list)
     reworded: list[Passage] = field(default_factory=list)
@@ -42,6 +46,11 @@ def sync(memories: Sequence[Memory]) -> None:
     text changed are marked for a vector; a change of scope (pin, expiry, session, type) only
     updates the columns.
     """
+    for start in range(0, len(memories), BATCH):
+        _sync(memories[start : start + BATCH])
+
+
+def _sync(memories: Sequence[Memory]) -> None:
     existing: dict[object, list[Passage]] = {memory.pk: [] for memory in memories}
     for row in Passage.objects.filter(memory__in=memories).order_by("ordinal"):
         existing[row.memory_id].append(row)

@@ -37,7 +37,9 @@ def draft_of(record: object) -> MemoryDraft:
     """
     if not isinstance(record, Mapping):
         raise Invalid(_("A JSON object is needed."))
-    content = _first_text(record, "content", "raw", "text")
+    # What was said without its speaker goes with the speaker as a field of its own.
+    spoken = ("raw",) if _first_text(record, "speaker") else ()
+    content = _first_text(record, "content", *spoken, "text", "raw")
     if not content.strip():
         raise Invalid(_("There is no text in it."))
     kind = record.get("type")
@@ -98,6 +100,7 @@ def _moment(value: object) -> datetime | None:
         return None
     try:
         moment: datetime = dates.parse(value)
+        # The parser takes offsets of days, over which only the first use stumbles.
+        return moment if moment.utcoffset() is not None else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -16,8 +16,10 @@ def pending() -> int:
 
 
 def renew_keywords() -> bool:
-    """Rebuild the keyword index when its analyzer has changed; whether that was needed."""
-    if wiring.keyword_index().is_current():
+    """Rebuild the keyword index when its analyzer has changed or rows are lost; whether it was."""
+    index = wiring.keyword_index()
+    is_sound = index.health().available and index.count() >= Passage.objects.count()
+    if is_sound and index.is_current():
         return False
     with transaction.atomic():
         order = jobs.Order("reindex", dedupe_key=embedding.DEDUPE, requested_by="system")
@@ -46,5 +48,9 @@ def start(principal: Principal, *, force: bool = False) -> Job:
 
 
 def _rebuild_keywords(job: Job) -> None:
+    index = wiring.keyword_index()
+    if not index.health().available:
+        # There is nothing in it that could go on serving.
+        index.clear()
     job.params = {**job.params, embedding.KEYWORD_CURSOR: 0}
     Job.objects.filter(pk=job.pk).update(params=job.params, total=Passage.objects.count())

@@ -121,7 +121,7 @@ def tiers(reader: PassageReader, *, wait_s: float | None = None) -> Tiers:
     chosen = wiring.settings()
     resolved = wiring.resolve_source(chosen)
     index = embedding.active_index()
-    source = wiring.source_for(index) if index else None
+    source = wiring.source_for(index, chosen) if index else None
     off = _why_off(resolved, has_index=index is not None) if source is None else None
     if source and wait_s is not None and not wiring.is_ready(source, wait_s=wait_s):
         source, off = None, Degraded("vector", "loading", "the model is still being loaded")

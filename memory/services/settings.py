@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 
 from memory import secretbox, wiring
 from memory.clock import now
-from memory.models import EngineSettings
+from memory.models import EngineSettings, Passage
 from memory.principal import Principal
-from memory.services import access, audit
+from memory.services import access, audit, embedding
 from memory.stored_settings import MEMORY_FIELDS, QDRANT_FIELDS, Field, Settings
+
+SOURCE: Final = (
+    "embedding_source",
+    "local_model",
+    "custom_base_url",
+    "custom_model_id",
+    "custom_api_key",
+)
+"""Settings that choose the embedding source."""
 
 
 def get() -> Settings:
@@ -31,8 +40,17 @@ def qdrant_as_json(settings: Settings) -> dict[str, Any]:
 
 
 def update(principal: Principal, changes: Mapping[str, Any]) -> Settings:
-    """Change memory settings by API name. Values are validated by the caller's schema."""
-    return _update(principal, changes, MEMORY_FIELDS)
+    """Change memory settings by API name. Values are validated by the caller's schema.
+
+    Another embedding source starts the job that builds its index.
+    """
+    with transaction.atomic():
+        before = wiring.settings()
+        after = _update(principal, changes, MEMORY_FIELDS)
+        is_other = any(getattr(before, name) != getattr(after, name) for name in SOURCE)
+        if is_other and Passage.objects.exists():
+            embedding.embed_soon()
+    return after
 
 
 def update_qdrant(principal: Principal, changes: Mapping[str, Any]) -> Settings:

@@ -22,7 +22,7 @@ from memory.services.drafts import MemoryDraft
 from memory.services.embedding import Coverage
 from memory.services.retrieval import RetrieveRequest, retrieve
 
-State = Literal["on", "off", "warn", "error", "loading"]
+State = Literal["on", "off", "warn", "error"]
 HEALTH_KEY: Final = "__health_check__"
 
 
@@ -76,13 +76,17 @@ class HealthResult:
 
 
 def engine_status(principal: Principal) -> EngineStatus:
-    """The state of every tier now."""
+    """The state of every tier now; what is counted in it is only the caller's own for a key.
+
+    The query cache is everybody's: its figures are for those who may name any owner.
+    """
     access.require(principal, "read")
     resolved = wiring.resolve_source()
-    covered = embedding.coverage()
+    sees_all = access.may_name_owners(principal)
+    covered = coverage(principal)
     source = resolved.source
     index = embedding.active_index()
-    stats = source.stats if source else None
+    stats = source.stats if source and sees_all else None
     return EngineStatus(
         keyword=_keyword(),
         embedding=_embedding(resolved),
@@ -97,6 +101,12 @@ def engine_status(principal: Principal) -> EngineStatus:
         cache_misses=stats.misses if stats else 0,
         cache_size=stats.size if stats else 0,
     )
+
+
+def coverage(principal: Principal) -> Coverage:
+    """How far vectors cover the memories; of a key only its own."""
+    access.require(principal, "read")
+    return embedding.coverage(None if access.may_name_owners(principal) else principal.owner)
 
 
 def _keyword() -> TierState:
@@ -117,7 +127,7 @@ def _embedding(resolved: wiring.Resolved) -> TierState:
         off = resolved.off or Degraded("vector", "off", "")
         return TierState("embedding", "off", resolved.family, explain(off), code=off.code)
     facts = [(_("Source"), source.name), (_("Model"), source.model)]
-    if not wiring.is_loaded(source):
+    if not source.is_loaded:
         # Asking its health would load it: seconds that a status page must not take.
         reason = _("The model loads when it is first needed.")
         return TierState("embedding", "on", source.model, reason, tuple(facts), "lazy")
@@ -187,7 +197,7 @@ def _rerank() -> TierState:
 
 
 def health(principal: Principal) -> HealthResult:
-    """Write a memory, find it by its own word, erase it; as the caller's key would."""
+    """Write a memory of the default key, find it by its own word, erase it."""
     access.require(principal, "read")
     started = time.perf_counter()
     error = _round_trip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from django import template
 from django.template.context import Context
@@ -58,7 +58,6 @@ TIER_STATES: Final[Mapping[str, Promise]] = {
     "off": pgettext_lazy("state of a tier", "off"),
     "warn": gettext_lazy("limited"),
     "error": gettext_lazy("failing"),
-    "loading": gettext_lazy("loading"),
 }
 JOB_STATES: Final[Mapping[str, Promise]] = {
     "queued": gettext_lazy("queued"),
@@ -70,19 +69,21 @@ JOB_STATES: Final[Mapping[str, Promise]] = {
 JOB_KINDS: Final[Mapping[str, Promise]] = {
     "reindex": gettext_lazy("Reindex"),
     "compact": gettext_lazy("Compaction"),
-    "compaction": gettext_lazy("Compaction"),
-    "embed": gettext_lazy("Embedding"),
-    "backfill": gettext_lazy("Embedding"),
     "import": gettext_lazy("Import"),
 }
+
+
+def chosen_theme(cookies: Mapping[str, str]) -> str:
+    """The theme that cookies ask for; an odd one counts as the system's."""
+    chosen = cookies.get("theme", "")
+    return chosen if chosen in THEMES else THEMES[0]
 
 
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
     """The theme the browser asked for by its cookie: ``auto``, ``light`` or ``dark``."""
     request = context.get("request")
-    chosen = request.COOKIES.get("theme", "") if request is not None else ""
-    return chosen if chosen in THEMES else THEMES[0]
+    return chosen_theme(request.COOKIES if request is not None else {})
 
 
 @register.simple_tag
@@ -203,12 +204,6 @@ def job_state(value: str) -> str:
 def job_kind(value: str) -> str:
     """The word for what a job does."""
     return str(JOB_KINDS.get(value, value))
-
-
-@register.filter
-def item(mapping: Mapping[Any, Any], key: object) -> object:
-    """The value of a key, or None."""
-    return mapping.get(key)
 
 
 def _full(value: datetime) -> str:

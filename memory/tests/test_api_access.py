@@ -226,3 +226,17 @@ def test_an_answer_repeats_no_secret_and_no_text_of_an_error(api: Api) -> None:
     response = client.call("POST", "/api/memory", {"content": 7, "key": "a private key"})
     refusal(response, 422, "invalid")
     assert "private" not in response.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/api/nothing", "/api/memory/health"], ids=["404", "405"])
+def test_a_refusal_from_outside_the_routes_keeps_the_headers_of_every_answer(
+    api: Api, path: str
+) -> None:
+    response = api("alice").call("POST", path)
+    assert "default-src 'self'" in response["Content-Security-Policy"]
+    assert response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_foreign_host_name_is_a_bad_request(api: Api, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["elsewhere.example"]
+    refusal(api("alice").call("GET", "/api/memory"), 400, "bad_request")

@@ -56,6 +56,7 @@ def test_summarise_session_03_three_sentences_or_fewer_stay_and_still_count(
     request = CompactRequest(kind="tokens", max_tokens=0)
     (plan,) = compaction.preview(alice, request)
     assert (plan.original_count, len(plan.candidates), plan.tokens_saved) == (1, 1, 0)
+    assert plan.changing == []
     assert _compacted(alice, request).rewritten == []
     assert memories.history(alice, memory.pk) == []
 
@@ -182,3 +183,16 @@ def test_an_archived_memory_that_was_trashed_comes_back_archived(
 def test_what_is_no_compaction_is_not_found(alice: Principal, reference: Any) -> None:
     with pytest.raises(NotFound):
         compaction.undo(alice, reference)
+
+
+def test_undo_leaves_an_original_that_was_deleted_meanwhile_in_the_trash(
+    alice: Principal, remember: Remember
+) -> None:
+    kept = remember(alice, "zebra kept", created_at=days_ago(60))
+    gone = remember(alice, "zebra gone", created_at=days_ago(60))
+    made = _compacted(alice, CompactRequest())
+    memories.delete(alice, gone.pk)
+    compaction.undo(alice, str(made.pk))
+    assert ask(alice, "zebra") == [kept.content]
+    memories.restore(alice, gone.pk)
+    assert sorted(ask(alice, "zebra")) == ["zebra gone", "zebra kept"]

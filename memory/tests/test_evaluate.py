@@ -76,6 +76,24 @@ def test_keyword_alone_prints_one_line_of_figures(folder: Path) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_title_alone_is_found_and_an_empty_document_is_left_out(folder: Path) -> None:
+    odd: list[dict[str, Any]] = [
+        {"id": "3", "title": "Ana plays chess", "text": "", "owner": "ana"},
+        {"id": "4", "title": "", "text": " ", "owner": "ana"},
+        {"id": "5", "title": "", "text": "a zebra", "owner": 7},
+    ]
+    (folder / "corpus.jsonl").write_text(_lines([*CORPUS, *odd]))
+    more: list[dict[str, Any]] = [
+        {"id": "q5", "text": "chess", "owner": "ana"},
+        {"id": "q6", "text": "zebra", "owner": 7},
+    ]
+    (folder / "queries.jsonl").write_text(_lines([*QUERIES, *more]))
+    (folder / "qrels.tsv").write_text(QRELS + "q5\t3\t1\nq6\t5\t1\n")
+    (figures,) = _evaluate(folder, "keyword")
+    assert (figures["documents"], figures["queries"], figures["recall@1"]) == (6, 5, 1.0)
+
+
+@pytest.mark.django_db(transaction=True)
 def test_all_modes_print_a_line_each_and_the_last_holds_every_one(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -328,3 +328,20 @@ def test_any_record_is_stored_or_reported(first_start: None, record: dict[str, A
     report = exchange.import_records(SYSTEM, [record, {"content": "good"}], owner=None)
     assert report.imported + report.updated + report.skipped == 2
     assert Memory.objects.filter(content="good").exists()
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"], ids=ascii)
+def test_a_line_of_jsonl_ends_at_a_line_feed_only(first_start: None, mark: str) -> None:
+    lines = [json.dumps({"content": f"one{mark}two"}, ensure_ascii=False), '{"content": "three"}']
+    report = _import("\r\n".join(lines))
+    assert (report.imported, report.skipped) == (2, 0)
+    assert Memory.objects.filter(content=f"one{mark}two").exists()
+
+
+@pytest.mark.parametrize("written", ["2020-01-01T00:00:00+99:99", "2020-01-01 00:00 -9999"])
+def test_an_impossible_offset_from_utc_does_not_stop_an_import(
+    first_start: None, written: str
+) -> None:
+    record = {"content": "tea", "createdAt": written, "expiresAt": written, "date": written}
+    report = _import(_jsonl(record, {"content": "coffee"}))
+    assert (report.imported, report.skipped) == (2, 0)

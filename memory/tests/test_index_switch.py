@@ -66,6 +66,16 @@ def test_ensure_ready_03_searches_use_the_old_index_until_the_new_one_is_complet
     assert embedding.coverage().percent == 100.0
 
 
+def test_another_model_is_built_without_being_asked_for(
+    forty: Principal, manager: Principal, work: Work
+) -> None:
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
+    assert work() == 1
+    assert _states() == {"fake-e5": "active"}
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small", "maxTokens": 100})
+    assert work() == 0
+
+
 def test_a_new_model_that_fails_leaves_the_old_index_serving(
     forty: Principal, manager: Principal, work: Work, settings: Any
 ) -> None:

@@ -11,13 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.types import Match, MemoryType, Mode
+from memory import jobs
 from memory.errors import NotFound, ServiceError
-from memory.models import ApiKey, Job, Memory
+from memory.models import ApiKey, Job, Memory, Passage, VectorIndex, VectorMark
 from memory.principal import SYSTEM, Principal
 from memory.services import compaction, exchange, jobrows, listing, memories
 from memory.services.compaction import CompactRequest
 from memory.services.drafts import MemoryDraft
 from memory.services.retrieval import RetrieveRequest, retrieve
+from memory.services.status import engine_status
 from memory.tests.asking import ask, days_ago
 from memory.tests.conftest import Remember, Work
 
@@ -196,11 +198,53 @@ def test_a_compaction_that_waits_for_others_is_not_carried_out_by_a_key(
     mixed: Principal, remember: Remember
 ) -> None:
     queued = compaction.start(SYSTEM, CompactRequest(all_owners=True))
-    with pytest.raises(ServiceError) as refused:
-        compaction.run_now(mixed, CompactRequest(owner="bob"))
-    assert (refused.value.status, refused.value.code) == (409, "busy")
+    done = compaction.run_now(mixed, CompactRequest(owner="bob"))
+    assert [made.api_key_id for made in done.compactions] == [mixed.owner]
     queued.refresh_from_db()
     assert (queued.state, queued.attempts) == (Job.State.QUEUED, 0)
+
+
+def test_a_compaction_of_another_owner_neither_shows_nor_stands_in_the_way(
+    mixed: Principal, bob: Principal
+) -> None:
+    compaction.start(bob, CompactRequest())
+    job = compaction.start(mixed, CompactRequest(owner="bob"))
+    assert [seen.pk for seen in jobrows.list_jobs(mixed)] == [job.pk]
+    with pytest.raises(ServiceError) as refused:
+        compaction.start(mixed, CompactRequest(older_than_days=60))
+    assert (refused.value.status, refused.value.code) == (409, "busy")
+
+
+def test_a_job_that_is_started_again_is_never_one_of_another_owner(
+    mixed: Principal, bob: Principal
+) -> None:
+    mine = Job(kind="compact", owner_id=mixed.owner, dedupe_key="compact", created_at=days_ago(1))
+    mine.state = Job.State.FAILED
+    mine.save()
+    jobs.enqueue(jobs.Order("compact", dedupe_key="compact", owner_id=bob.owner))
+    with pytest.raises(ServiceError) as refused:
+        jobrows.retry(mixed, mine.pk)
+    assert (refused.value.status, refused.value.code) == (409, "busy")
+
+
+def test_engine_status_and_figures_count_only_what_belongs_to_the_key(
+    mixed: Principal, bob: Principal, manager: Principal
+) -> None:
+    ask(bob, "secret tea", mode=Mode.VECTOR)
+    mine, everything = engine_status(mixed), engine_status(manager)
+    own = Passage.objects.filter(owner=mixed.owner).count()
+    assert (mine.coverage.passages, mine.coverage.indexed) == (own, own)
+    assert everything.coverage.passages == Passage.objects.count() > own
+    assert (mine.cache_misses, mine.cache_size, listing.stats(mixed).cache_misses) == (0, 0, 0)
+    assert everything.cache_misses > 0
+    VectorMark.objects.create(
+        index=VectorIndex.objects.get(),
+        passage=Passage.objects.filter(owner=bob.owner)[0],
+        error="invalid_text",
+    )
+    covered = engine_status(mixed).coverage
+    assert (covered.pending, covered.failed, covered.percent) == (0, 0, 100.0)
+    assert engine_status(bob).coverage.failed == 1
 
 
 @pytest.mark.parametrize("mode", [Mode.VECTOR, Mode.HYBRID], ids=str)

@@ -57,6 +57,7 @@ def test_rows_of_one_moment_still_have_one_order(alice: Principal, remember: Rem
         ({"limit": 201}, "limit"),
         ({"page": 0}, "page"),
         ({"offset": -1}, "offset"),
+        ({"q": "_" * 30_000}, "q"),
         ({"state": "lost"}, "state"),
         ({"order": "content"}, "order"),
         ({"order": "--key"}, "order"),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+from engine.errors import Unavailable
+from engine.types import Mode
 from memory import wiring
 from memory.models import Job, VectorIndex
 from memory.principal import Principal
-from memory.services import embedding
+from memory.services import embedding, reindex
 from memory.services.embedding import KEYWORD_CURSOR, reconcile, resume
 from memory.services.retrieval import RetrieveRequest, retrieve
+from memory.tests.asking import ask
 from memory.tests.conftest import Remember, Work
 
 
@@ -45,3 +50,44 @@ def test_a_broken_keyword_table_is_a_tier_that_is_off(
     answer = retrieve(alice, RetrieveRequest("tea")).retrieval
     assert len(answer.hits) == 1
     assert [(item.tier, item.code) for item in answer.degraded] == [("keyword", "unavailable")]
+
+
+def _keywords_break(how: str) -> None:
+    wiring.connect().execute(how)
+
+
+BREAKS = ("DROP TABLE memory_fts", "DELETE FROM memory_fts_data")
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_broken_keyword_index_refuses_a_write_and_a_forced_reindex_heals_it(
+    alice: Principal, manager: Principal, remember: Remember, work: Work, how: str
+) -> None:
+    remember(alice, "likes tea")
+    work()
+    _keywords_break(how)
+    with pytest.raises(Unavailable):
+        remember(alice, "likes coffee")
+    reindex.start(manager, force=True)
+    work()
+    remember(alice, "likes cocoa")
+    assert [ask(alice, word, mode=Mode.KEYWORD) for word in ("tea", "coffee", "cocoa")] == [
+        ["likes tea"],
+        [],
+        ["likes cocoa"],
+    ]
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_start_notices_that_keyword_rows_are_lost(
+    alice: Principal, remember: Remember, work: Work, how: str
+) -> None:
+    remember(alice, "likes tea")
+    work()
+    assert reindex.renew_keywords() is False
+    _keywords_break(how)
+    wiring.ensure_indexes()
+    assert reindex.renew_keywords() is True
+    work()
+    assert ask(alice, "tea", mode=Mode.KEYWORD) == ["likes tea"]
+    assert reindex.renew_keywords() is False

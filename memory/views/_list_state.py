@@ -129,7 +129,9 @@ def _one_of(value: str | None, known: list[str], default: str) -> str:
 
 
 def _number(value: str | None, default: int) -> int:
-    return int(value) if value and value.isascii() and value.isdigit() and int(value) else default
+    # Python refuses to read thousands of digits, and no page has more than these.
+    digits = value[:18] if value and value.isascii() and value.isdigit() else ""
+    return (int(digits) if digits else 0) or default
 
 
 def _uuid(value: str | None) -> uuid.UUID | None:

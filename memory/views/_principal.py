@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec, cast
 from urllib.parse import urlencode
 
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
-from memory.errors import ServiceError
-from memory.principal import ALL_SCOPES, Principal
+from engine.errors import EngineError
+from memory.errors import ServiceError, database_down, from_engine
+from memory.models import ApiKey
+from memory.principal import Principal, studio_user
 from memory.views._errors import error_response
+
+logger = logging.getLogger("memory.views")
 
 P = ParamSpec("P")
 
@@ -25,12 +31,7 @@ class StudioRequest(HttpRequest):
 
     htmx: HtmxDetails
     principal: Principal
-
-
-def studio_principal(request: HttpRequest) -> Principal:
-    """The principal of a signed-in request; a studio user holds every scope."""
-    name = request.user.get_username()
-    return Principal(kind="studio", name=name, scopes=ALL_SCOPES, user_id=request.user.pk)
+    owner_choices: list[ApiKey] | None = None
 
 
 def studio(
@@ -52,11 +53,16 @@ def studio(
         ) -> HttpResponseBase:
             if not request.user.is_authenticated:
                 return to_sign_in(request)
-            request.principal = studio_principal(request)
+            request.principal = studio_user(request.user.get_username())
             try:
                 return checked(request, *args, **kwargs)
             except ServiceError as error:
                 return error_response(request, error)
+            except EngineError as error:
+                return error_response(request, from_engine(error))
+            except OperationalError:
+                logger.exception("the database failed")
+                return error_response(request, database_down())
 
         return cast("Callable[Concatenate[HttpRequest, P], HttpResponseBase]", guarded)
 

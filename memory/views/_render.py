@@ -17,7 +17,7 @@ from django.utils.translation import get_language, get_language_info
 
 from memory.models import ApiKey
 from memory.services import access
-from memory.templatetags.studio import THEMES
+from memory.templatetags.studio import chosen_theme
 from memory.views._notice import Notice, recall, remember
 from memory.views._principal import StudioRequest
 
@@ -135,24 +135,22 @@ def current_owner(request: StudioRequest) -> str:
 
 def owners(request: StudioRequest) -> list[ApiKey]:
     """The API keys to choose from; read once in a request."""
-    found: list[ApiKey] | None = getattr(request, "_owners", None)
+    found = getattr(request, "owner_choices", None)
     if found is None:
-        found = access.choices(request.principal)
-        request._owners = found  # type: ignore[attr-defined]
+        found = request.owner_choices = access.choices(request.principal)
     return found
 
 
 def shell(request: StudioRequest, template: str) -> Shell:
     """The frame of a page."""
     current = get_language() or settings.LANGUAGE_CODE
-    theme = request.COOKIES.get("theme", "")
     return Shell(
         tab=TABS.get(template, ""),
         owners=owners(request),
         owner=current_owner(request),
         here=here(request),
         keys=request.COOKIES.get("keys") != "off",
-        theme=theme if theme in THEMES else THEMES[0],
+        theme=chosen_theme(request.COOKIES),
         languages=[
             Language(code, get_language_info(code)["name_local"], code == current)
             for code, _name in settings.LANGUAGES

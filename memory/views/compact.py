@@ -36,7 +36,8 @@ def compact(request: StudioRequest) -> HttpResponse:
             wanted = _wanted(form)
             if request.method == "POST":
                 return started(request, compaction.start(request.principal, wanted))
-            context["plans"] = _plans(request, wanted)
+            plans = compaction.preview(request.principal, wanted)
+            context |= {"plans": plans, "worthwhile": any(plan.changing for plan in plans)}
         except ServiceError as error:
             form.absorb(error)
     status = form.status if form.errors else 200
@@ -47,7 +48,7 @@ def compact(request: StudioRequest) -> HttpResponse:
 def undo(request: StudioRequest, compaction_id: str) -> HttpResponse:
     """Bring back what one compaction archived; its summary goes."""
     undone = compaction.undo(request.principal, compaction_id)
-    count = undone.original_count
+    count = undone.changed_count
     notice = Notice(_("Compaction undone: %(count)s memories are back.") % {"count": count})
     if request.htmx and here(request).startswith(reverse("engine")):
         return engine.changed(request, notice, "engine-compactions")
@@ -64,7 +65,3 @@ def _wanted(form: CompactForm) -> CompactRequest:
         max_tokens=values["max_tokens"] or 4000,
         session=values["session"] or None,
     )
-
-
-def _plans(request: StudioRequest, wanted: CompactRequest) -> list[compaction.Plan]:
-    return compaction.preview(request.principal, wanted)

@@ -63,7 +63,7 @@ def work(request: StudioRequest) -> dict[str, Any]:
     """Coverage and jobs, which change while work runs."""
     jobs = jobrows.list_jobs(request.principal, limit=JOBS_SHOWN)
     return {
-        "coverage": status.engine_status(request.principal).coverage,
+        "coverage": status.coverage(request.principal),
         "jobs": jobs,
         "active": [job for job in jobs if job.is_active],
     }

@@ -17,7 +17,6 @@ def test_an_unset_or_blank_variable_is_the_default(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv(NAME, raising=False)
     assert (env.text(NAME, "a"), env.flag(NAME, True), env.integer(NAME, 7)) == ("a", True, 7)
     monkeypatch.setenv(NAME, "  ")
-    assert env.number(NAME, 0.5) == 0.5
     assert env.texts(NAME, ("x",)) == ["x"]
     assert env.secret(NAME) is None
 
@@ -44,8 +43,6 @@ def test_a_list_drops_blank_entries(monkeypatch: pytest.MonkeyPatch) -> None:
         ("1.5", lambda: env.integer(NAME, 1)),
         ("0", lambda: env.integer(NAME, 1, low=1)),
         ("99", lambda: env.integer(NAME, 1, high=10)),
-        ("nan", lambda: env.number(NAME, 1.0)),
-        ("inf", lambda: env.number(NAME, 1.0)),
         ("loud", lambda: env.choice(NAME, "INFO", ("INFO", "ERROR"))),
     ],
 )

@@ -232,7 +232,8 @@
       menu.open = false;
       find("summary", menu).focus();
     } else if (find("[data-cancel]")) click("[data-cancel]");
-    else if (target.closest(".tools")) target.blur();
+    else if (target.type === "search" && target.value) return; // the browser empties the field
+    else if (target.closest("#page-form")) target.blur();
     else click("[data-close]");
   };
 

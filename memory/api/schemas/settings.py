@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
 from memory.api.schemas.base import NonEmpty, Shape, Strict, Text, TypeName
 from memory.services.drafts import json_problem
+from memory.stored_settings import (
+    FusionName,
+    ModelName,
+    QuantizationName,
+    SourceName,
+    StoreName,
+    StrategyName,
+    is_endpoint,
+)
 
 Days = Annotated[int, Field(ge=1, le=365)]
 
 
 def _endpoint(value: str | None) -> str | None:
-    """A base URL that can be called: http(s), a host, no credentials, query or fragment."""
+    """A base URL; a blank one is None."""
     text = (value or "").strip()
     if not text:
         return None
-    if len(text) > 2048 or any(mark in text for mark in "?#\\") or not text.isprintable():
-        raise ValueError("not a plain base URL")
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        raise ValueError("not a URL") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise ValueError("an http or https URL is needed")
-    if "@" in parts.netloc:
-        raise ValueError("a URL must not carry credentials")
+    if not is_endpoint(text):
+        raise ValueError("an http or https URL without user name, query and fragment is needed")
     return text
 
 
@@ -56,15 +55,15 @@ class MemorySettingsIn(Strict):
     enabled: bool | None = None
     max_tokens: Annotated[int, Field(ge=0, le=16_000)] | None = None
     retention_days: Days | None = None
-    strategy: Literal["recent", "semantic", "hybrid"] | None = None
+    strategy: StrategyName | None = None
     skills_enabled: bool | None = None
-    embedding_source: Literal["remote", "static", "transformers", "auto"] | None = None
+    embedding_source: SourceName | None = None
     embedding_provider_model: Optional = None
     transformers_enabled: bool | None = None
     static_enabled: bool | None = None
     rerank_enabled: bool | None = None
     rerank_provider_model: Optional = None
-    vector_store: Literal["sqlite-vec", "qdrant", "auto", "in-process", "pgvector"] | None = None
+    vector_store: StoreName | None = None
     primary_backend: Text | None = None
     fallback_backends: list[Text] | None = None
     backend_configs: Configs | None = None
@@ -72,8 +71,8 @@ class MemorySettingsIn(Strict):
     custom_model_id: Optional = None
     custom_api_key: Text | None = None
     auto_summarize: bool | None = None
-    local_model: Literal["multilingual-e5-small", "use-multilingual"] | None = None
-    fusion: Literal["scores", "rrf"] | None = None
+    local_model: ModelName | None = None
+    fusion: FusionName | None = None
     retention_days_by_type: dict[TypeName, Days] | None = None
 
 
@@ -85,7 +84,7 @@ class QdrantSettingsIn(Strict):
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     collection: NonEmpty | None = None
     embedding_model: NonEmpty | None = None
-    quantization: Literal["none", "int8", "binary"] | None = None
+    quantization: QuantizationName | None = None
     api_key: Text | None = None
 
 

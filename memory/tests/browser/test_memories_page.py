@@ -47,6 +47,17 @@ def test_search_waits_for_a_pause_and_fills_the_address(
     expect(page.locator("[data-row]")).to_have_count(4)
 
 
+def test_escape_empties_the_search_and_then_leaves_it(studio: Studio, filled: list[Memory]) -> None:
+    page = studio.open("/?q=kyo")
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-row]")).to_have_count(4)
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name="editor", exact=True)).to_be_focused()
+
+
 def test_filters_narrow_and_are_cleared(studio: Studio, filled: list[Memory]) -> None:
     page = studio.open()
     page.get_by_label("Type", exact=True).select_option("episodic")
@@ -260,6 +271,7 @@ def test_pages_sizes_and_order(studio: Studio, alice: Principal, remember: Remem
     page.locator("#page-next").click()
     expect(page.locator("[data-row]")).to_have_count(5)
     page.locator("#page-previous").click()
+    expect(page.locator("[data-row]")).to_have_count(20)
     table.get_by_role("link", name="Key", exact=True).click()
     expect(page.locator("[data-row]").first).to_contain_text("fact:44")
     table.get_by_role("link", name="Tokens").click()

@@ -221,3 +221,14 @@ def test_a_weak_or_mistyped_password_is_refused(
     response = studio.post("/engine/password/", data, target="engine-password")
     assert response.status_code == 422
     assert message in response.content.decode()
+
+
+@pytest.mark.parametrize("inner", ["NaN", "1e999", '"\\ud800"', '"\\u0000"'])
+def test_what_no_database_can_hold_is_refused_at_its_field(studio: Studio, inner: str) -> None:
+    data = SETTINGS | {"backend_configs": f'{{"remote": {{"a": {inner}}}}}'}
+    assert studio.post("/engine/settings/", data).status_code == 422
+
+
+def test_an_address_with_an_impossible_port_is_refused(studio: Studio) -> None:
+    data = SETTINGS | {"custom_base_url": "http://models.example:99999/v1"}
+    assert studio.post("/engine/settings/", data).status_code == 422

@@ -148,3 +148,8 @@ def test_the_list_takes_the_same_number_of_queries_for_two_rows_and_for_fifty(
         remember(bob, f"bob {number}", key=str(number))
     assert queries() == few
     assert few <= 20
+
+
+@pytest.mark.parametrize("name", ["page", "size"])
+def test_a_number_of_thousands_of_digits_is_no_error(studio: Studio, name: str) -> None:
+    assert studio.get(f"/?{name}={'9' * 5000}").status_code == 200

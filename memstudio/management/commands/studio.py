@@ -13,7 +13,6 @@ from django.db.migrations.executor import MigrationExecutor
 
 from memstudio import home, serving
 from memstudio.errors import StartError
-from memstudio.front import Service
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
@@ -44,7 +43,7 @@ class Command(BaseCommand):
 
         if host not in settings.ALLOWED_HOSTS:
             settings.ALLOWED_HOSTS.append(f"[{host}]" if ":" in host else host)
-        application = asgi.build(_worker_services() if has_worker else [])
+        application = asgi.build(asgi.worker_services() if has_worker else [])
         link = _way_in(serving.base_url(host, port))
         serving.serve(
             application, host=host, port=port, on_ready=lambda: self._greet(host, port, link)
@@ -84,15 +83,6 @@ def _migrate() -> None:
     except DatabaseError as error:
         name = connection.settings_dict["NAME"]
         raise StartError(f"The database {name} cannot be used ({error}).") from None
-
-
-def _worker_services() -> list[Service]:
-    if not settings.MEMORY_STUDIO_EMBEDDED_WORKER:
-        return []
-    from memstudio import embedded
-    from memstudio.celery import app
-
-    return embedded.services(app)
 
 
 def _port(text: str) -> int:
