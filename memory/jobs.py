@@ -31,6 +31,10 @@ logger = logging.getLogger("memory.jobs")
 LEASE: Final = timedelta(seconds=60)
 DISPATCH_GRACE: Final = timedelta(seconds=10)
 MAX_ATTEMPTS: Final = 3
+KEPT: Final = timedelta(days=90)
+BRIEFLY: Final = timedelta(days=1)
+UNASKED: Final = "system"
+"""Who orders the jobs that follow a write by themselves."""
 PROGRESS_EVERY_S: Final = 0.25
 TASK: Final = "memory.run_job"
 BULK_KINDS: Final = frozenset({"reindex"})
@@ -181,6 +185,15 @@ def sweep() -> int:
     for job_id, kind in found:
         send(job_id, kind)
     return len(found)
+
+
+def prune() -> int:
+    """Forget jobs that ended long ago; how many. Each write may have made one that embeds it."""
+    ended = Job.objects.exclude(state__in=Job.ACTIVE)
+    unasked = Q(requested_by=UNASKED, state=Job.State.SUCCEEDED, finished_at__lt=now() - BRIEFLY)
+    old = ended.filter(Q(finished_at__lt=now() - KEPT) | unasked)
+    count, _by_model = old.delete()
+    return count
 
 
 def void_own_leases() -> int:

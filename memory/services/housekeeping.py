@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,8 @@ from memory.models import ApiKey, Job, Memory, Passage
 from memory.principal import SYSTEM
 from memory.services import audit, compaction, embedding, passages, reindex
 
+logger = logging.getLogger("memory.housekeeping")
+
 TRASH_LIFE: Final = timedelta(days=30)
 IMPORT_LIFE_S: Final = 7 * 24 * 3600
 PURGE_BATCH: Final = 200
@@ -27,7 +30,11 @@ SUMMARIZE_EVERY: Final = timedelta(days=1)
 def start() -> int:
     """Once, when a studio process begins: free the jobs an earlier one held, renew, ``tick``."""
     jobs.void_own_leases()
-    reindex.renew_keywords()
+    try:
+        reindex.renew_keywords()
+    except EngineError as error:
+        # The engine page says that the tier is off; everything else still works.
+        logger.warning("the keyword index cannot be renewed: %s", error)
     embedding.reconcile()
     count = tick()
     _load_model()
@@ -41,6 +48,7 @@ def tick() -> int:
     purge_trash()
     _summarize_on_schedule()
     embedding.prune_changes()
+    jobs.prune()
     _forget_uploads()
     return count
 

@@ -275,3 +275,21 @@ def test_long_jobs_have_a_queue_of_their_own(sent: Any) -> None:
         assert bulk.qsize() == 1
         bulk.clear()
     assert sent() == [str(short.pk)]
+
+
+def test_jobs_that_nobody_asked_for_are_forgotten_after_a_day_and_others_after_ninety() -> None:
+    def ended(who: str, days: float, state: Job.State = Job.State.SUCCEEDED) -> Job:
+        job = jobs.enqueue(jobs.Order("reindex", requested_by=who), dispatch=False)
+        Job.objects.filter(pk=job.pk).update(state=state, finished_at=days_ago(days))
+        return job
+
+    kept = [
+        ended("system", 0.9),
+        ended("system", 2, Job.State.FAILED),
+        ended("studio:ann", 80),
+        jobs.enqueue(jobs.Order("reindex", requested_by="system"), dispatch=False),
+    ]
+    ended("system", 1.1)
+    ended("studio:ann", 91)
+    assert jobs.prune() == 2
+    assert set(Job.objects.values_list("pk", flat=True)) == {job.pk for job in kept}

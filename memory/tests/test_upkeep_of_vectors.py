@@ -9,7 +9,7 @@ from engine.types import Mode
 from memory import wiring
 from memory.models import Job, VectorIndex
 from memory.principal import Principal
-from memory.services import embedding, reindex
+from memory.services import embedding, housekeeping, reindex
 from memory.services.embedding import KEYWORD_CURSOR, reconcile, resume
 from memory.services.retrieval import RetrieveRequest, retrieve
 from memory.tests.asking import ask
@@ -52,20 +52,12 @@ def test_a_broken_keyword_table_is_a_tier_that_is_off(
     assert [(item.tier, item.code) for item in answer.degraded] == [("keyword", "unavailable")]
 
 
-def _keywords_break(how: str) -> None:
-    wiring.connect().execute(how)
-
-
-BREAKS = ("DROP TABLE memory_fts", "DELETE FROM memory_fts_data")
-
-
-@pytest.mark.parametrize("how", BREAKS)
-def test_a_broken_keyword_index_refuses_a_write_and_a_forced_reindex_heals_it(
-    alice: Principal, manager: Principal, remember: Remember, work: Work, how: str
+def test_a_lost_keyword_index_refuses_a_write_and_a_forced_reindex_heals_it(
+    alice: Principal, manager: Principal, remember: Remember, work: Work
 ) -> None:
     remember(alice, "likes tea")
     work()
-    _keywords_break(how)
+    wiring.connect().execute("DROP TABLE memory_fts")
     with pytest.raises(Unavailable):
         remember(alice, "likes coffee")
     reindex.start(manager, force=True)
@@ -78,16 +70,28 @@ def test_a_broken_keyword_index_refuses_a_write_and_a_forced_reindex_heals_it(
     ]
 
 
-@pytest.mark.parametrize("how", BREAKS)
 def test_a_start_notices_that_keyword_rows_are_lost(
-    alice: Principal, remember: Remember, work: Work, how: str
+    alice: Principal, remember: Remember, work: Work
 ) -> None:
     remember(alice, "likes tea")
     work()
     assert reindex.renew_keywords() is False
-    _keywords_break(how)
+    wiring.connect().execute("DROP TABLE memory_fts")
     wiring.ensure_indexes()
     assert reindex.renew_keywords() is True
     work()
     assert ask(alice, "tea", mode=Mode.KEYWORD) == ["likes tea"]
     assert reindex.renew_keywords() is False
+
+
+def test_a_keyword_index_that_is_beyond_repair_does_not_keep_the_rest_from_starting(
+    alice: Principal, remember: Remember, work: Work
+) -> None:
+    remember(alice, "likes tea")
+    work()
+    wiring.connect().execute("DROP TABLE memory_fts")
+    wiring.connect().execute("CREATE VIEW memory_fts AS SELECT 1 AS title")
+    wiring.store_for(VectorIndex.objects.get()).drop()
+    housekeeping.start()
+    assert embedding.coverage().pending == 1
+    assert wiring.keyword_index().health().available is False

@@ -161,3 +161,13 @@ def test_an_odd_setting_is_one_sentence(
     monkeypatch.setenv("MEMORY_RRF_K", "many")
     code, said = Studio(tmp_path, port).end()
     assert (code, said) == (1, "memory studio: MEMORY_RRF_K must be a whole number, not 'many'.\n")
+
+
+def test_a_database_server_is_refused_in_one_sentence(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://user:word@127.0.0.1:1/name")
+    code, said = Studio(tmp_path, port).end()
+    assert code == 1
+    assert said.startswith("memory studio: DATABASE_URL names a server")
+    assert said.count("\n") == 1

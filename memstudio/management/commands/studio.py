@@ -74,6 +74,8 @@ def _migrate() -> None:
     """Bring the database up to date. Raises ``StartError`` when it cannot be opened."""
     from memory import wiring
 
+    if connection.vendor != "sqlite":
+        raise StartError("DATABASE_URL names a server: this version keeps its data in SQLite only.")
     try:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
