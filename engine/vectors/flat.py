@@ -44,7 +44,8 @@ STORE = """
     INSERT INTO memory_vector (index_id, passage_id, text_hash, vector) VALUES (?, ?, ?, ?)
     ON CONFLICT (index_id, passage_id)
     DO UPDATE SET text_hash = excluded.text_hash, vector = excluded.vector"""
-COUNT = "SELECT COUNT(*) FROM memory_vector WHERE index_id = ?"
+# Only what a search can read: READ leaves the same rows out.
+COUNT = "SELECT COUNT(*) FROM memory_vector WHERE index_id = ? AND length(vector) = ?"
 AMONG = "IN (SELECT value FROM json_each(?))"
 FORGET = f"DELETE FROM memory_vector WHERE index_id = ? AND passage_id {AMONG}"
 FORGET_ALL = "DELETE FROM memory_vector WHERE index_id = ?"
@@ -142,7 +143,7 @@ class FlatIndex:
 
     def count(self) -> int:
         """Vectors stored."""
-        (found,) = self._connect().execute(COUNT, (self._index_id,)).fetchone()
+        (found,) = self._connect().execute(COUNT, self._key()).fetchone()
         return int(found)
 
     def health(self) -> Health:
@@ -158,7 +159,7 @@ class FlatIndex:
             return Health(False, f"The index cannot be read ({type(error).__name__}).")
         took_ms = round((time.perf_counter() - begun) * 1000, 2)
         columns = self._columns
-        loaded = {"rows": len(columns), "bytes": columns.nbytes} if columns else {}
+        loaded = {"rows": len(columns), "bytes": columns.nbytes} if columns is not None else {}
         return Health(True, detail={"dim": self._signature.dim, "took_ms": took_ms, **loaded})
 
     def _encode(self, vector: Vector) -> bytes:

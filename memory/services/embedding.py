@@ -100,9 +100,12 @@ def target_index() -> VectorIndex | None:
     signature = wiring.signature_of(source)
     with transaction.atomic():
         row = VectorIndex.objects.select_for_update().filter(signature=str(signature)).first()
-        if row is not None and row.state != VectorIndex.State.RETIRED:
+        if row is not None and row.state == VectorIndex.State.BUILDING:
             return row
+        # The settings chose another model meanwhile, or have gone back to the live one.
         _discard_building()
+        if row is not None and row.state == VectorIndex.State.ACTIVE:
+            return row
         first = not VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE).exists()
         state = VectorIndex.State.ACTIVE if first else VectorIndex.State.BUILDING
         row = row or VectorIndex(signature=str(signature), created_at=now())
@@ -130,11 +133,22 @@ def fill(context: jobs.JobContext) -> dict[str, int]:
         left = index.marks.count()
         context.progress(processed, processed + left, message=index.signature)
         _rebuild_keywords(context)
+        if _chosen() != index.signature:
+            index = target_index()
     if index is not None and not index.marks.exists():
         switch(index)
     pending = index.marks.count() if index else Passage.objects.count()
     context.progress(processed, processed + pending, force=True)
     return {"processed": processed, "errors": errors, "pending": pending}
+
+
+def _chosen() -> str | None:
+    """Signature of the chosen source; None without one, or before a remote one has told it."""
+    source = wiring.resolve_source().source
+    try:
+        return str(source.signature) if source is not None else None
+    except EngineError:
+        return None
 
 
 def switch(index: VectorIndex) -> None:
@@ -262,8 +276,7 @@ def resume() -> bool:
         jobs.enqueue(jobs.Order("reindex", dedupe_key=DEDUPE, params=last.params))
         return True
     waiting = VectorMark.objects.filter(attempts__lt=MAX_ATTEMPTS).exists()
-    missing = not VectorIndex.objects.exists() and Passage.objects.exists()
-    if not (waiting or missing):
+    if not (waiting or _is_unmade()):
         return False
     if last is not None and last.state == Job.State.CANCELLED:
         return False
@@ -271,6 +284,14 @@ def resume() -> bool:
         return False
     embed_soon()
     return True
+
+
+def _is_unmade() -> bool:
+    """Whether the index of the chosen model is still to be made, or to be built to its end."""
+    index = active_index()
+    if index is None:
+        return wiring.resolve_source().source is not None and Passage.objects.exists()
+    return _chosen() not in (None, index.signature)
 
 
 def reconcile() -> int:

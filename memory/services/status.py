@@ -11,10 +11,10 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from engine.errors import EngineError
-from engine.types import Degraded, Mode
+from engine.types import Degraded, Health, Mode
 from memory import wiring
 from memory.errors import ServiceError
-from memory.models import Job, VectorIndex
+from memory.models import Job, Passage, VectorIndex
 from memory.principal import SYSTEM, Principal
 from memory.services import access, embedding, memories, passages
 from memory.services.degraded import explain
@@ -161,6 +161,9 @@ def _vector_store(index: VectorIndex | None, covered: Coverage) -> TierState:
             "name": wiring.settings().vector_store
         }
         return TierState("vectorStore", "warn", store.name, reason, facts, "fallback")
+    if _are_lost(index, health):
+        reason = _("Vectors are lost; “Reindex everything” makes them again.")
+        return TierState("vectorStore", "warn", store.name, reason, facts, "lost")
     if covered.pending:
         reason = _("%(count)s passages wait for a vector.") % {"count": covered.pending}
         failed = _last_failure()
@@ -168,6 +171,13 @@ def _vector_store(index: VectorIndex | None, covered: Coverage) -> TierState:
             "vectorStore", "warn", store.name, f"{reason} {failed}".strip(), facts, "partial"
         )
     return TierState("vectorStore", "on", store.name, "", facts)
+
+
+def _are_lost(index: VectorIndex, health: Health) -> bool:
+    """Whether a search can read fewer vectors than there must be."""
+    rows = health.detail.get("rows")
+    # In this order: a passage that is embedded meanwhile counts twice rather than not at all.
+    return isinstance(rows, int) and rows + index.marks.count() < Passage.objects.count()
 
 
 def _last_failure() -> str:

@@ -195,3 +195,43 @@ def test_searches_go_on_when_the_change_log_was_pruned(
     embedding.prune_changes(keep=1)
     assert PassageChange.objects.count() == 1
     assert ask(forty, "late tea", mode=Mode.VECTOR)[0] == "late tea"
+
+
+def test_a_model_that_is_chosen_while_another_is_being_built_is_built_next(
+    forty: Principal, manager: Principal, work: Work, settings: Any
+) -> None:
+    def change_mind(_texts: Sequence[str]) -> None:
+        source.before = lambda texts: None
+        studio_settings.update(manager, {"localModel": "use-multilingual"})
+
+    source = watch(settings)
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
+    work()
+    assert _states() == {"fake-e5": "active"}
+    source.before = change_mind
+    reindex.start(manager, force=True)
+    work()
+    assert _states() == {"fake-light": "active"}
+
+
+def test_going_back_to_the_live_model_leaves_nothing_half_built(
+    forty: Principal, manager: Principal, work: Work
+) -> None:
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
+    embedding.target_index()
+    assert _states()["fake-e5"] == "building"
+    studio_settings.update(manager, {"localModel": "use-multilingual"})
+    work()
+    assert _states() == {"fake-light": "active"}
+    Job.objects.update(finished_at=None)
+    assert embedding.resume() is False
+
+
+def test_a_choice_that_no_job_has_seen_is_noticed_by_the_round(
+    forty: Principal, manager: Principal, work: Work
+) -> None:
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
+    Job.objects.all().delete()
+    assert embedding.resume() is True
+    work()
+    assert _states() == {"fake-e5": "active"}

@@ -12,6 +12,7 @@ from memory.principal import Principal
 from memory.services import embedding, housekeeping, reindex
 from memory.services.embedding import KEYWORD_CURSOR, reconcile, resume
 from memory.services.retrieval import RetrieveRequest, retrieve
+from memory.services.status import engine_status
 from memory.tests.asking import ask
 from memory.tests.conftest import Remember, Work
 
@@ -95,3 +96,20 @@ def test_a_keyword_index_that_is_beyond_repair_does_not_keep_the_rest_from_start
     housekeeping.start()
     assert embedding.coverage().pending == 1
     assert wiring.keyword_index().health().available is False
+
+
+def test_vectors_that_cannot_be_read_are_told_and_made_again_by_the_next_start(
+    alice: Principal, remember: Remember, work: Work
+) -> None:
+    remember(alice, "likes tea")
+    work()
+    assert engine_status(alice).vector_store.state == "on"
+    wiring.connect().execute("UPDATE memory_vector SET vector = x'00'")
+    wiring.reset()
+    state = engine_status(alice).vector_store
+    assert (state.state, state.code) == ("warn", "lost")
+    assert reconcile() == 1
+    embedding.embed_soon()
+    work()
+    assert engine_status(alice).vector_store.state == "on"
+    assert ask(alice, "tea", mode=Mode.VECTOR) == ["likes tea"]
