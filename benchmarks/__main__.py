@@ -1,19 +1,23 @@
-"""``make bench ARGS="NAME …"``: run one measurement, or all of them."""
+"""``make bench``: the speed of searches beside other systems; ``make bench ARGS="NAME …"``: one
+measurement, or several."""
 
 from __future__ import annotations
 
 import argparse
 
 from benchmarks import busy_studio
+from benchmarks.speed import main as speed
+from benchmarks.speed import record
 
-BENCHMARKS = {"busy-studio": busy_studio.main}
+BENCHMARKS = {"speed": speed.main, "busy-studio": busy_studio.main, "record": record.record}
+DEFAULT = "speed"
 
 
 def main() -> None:
     """Run what was named."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
-    names = parser.parse_args().names or list(BENCHMARKS)
+    names = parser.parse_args().names or [DEFAULT]
     if unknown := set(names) - set(BENCHMARKS):
         parser.error(f"there is no {', '.join(sorted(unknown))}")
     for name in names:

@@ -62,6 +62,16 @@ class EmbeddingFailed(EngineError):
     code = "request_failed"
 
 
+class RerankFailed(EngineError):
+    """A reranker failed; the order it was given stands.
+
+    Codes: ``no_key``, ``rate_limited``, ``timeout``, ``request_failed``, ``invalid_response``,
+    ``model_load_failed``, ``url_blocked``.
+    """
+
+    code = "request_failed"
+
+
 class Cancelled(EngineError):
     """The caller asked a long operation to stop."""
 

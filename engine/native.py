@@ -8,6 +8,7 @@ ONNX Runtime (usearch) must be imported here too, after ``runtime()``.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
@@ -25,10 +26,21 @@ QUIET = 3
 
 _lock = Lock()
 _runtime: ModuleType | None = None
+_graphs: ModuleType | None = None
+
+
+class Port(Protocol):
+    """An input or output of a model."""
+
+    @property
+    def name(self) -> str: ...
 
 
 class Session(Protocol):
     """The part of an inference session that is used here. ``run`` may be called by many threads."""
+
+    def get_inputs(self) -> list[Port]: ...
+    def get_outputs(self) -> list[Port]: ...
 
     def run(
         self, outputs: list[str] | None, feed: dict[str, npt.NDArray[np.int64]], /
@@ -49,6 +61,22 @@ def runtime() -> ModuleType:
             onnxruntime.set_default_logger_severity(QUIET)
             _runtime = onnxruntime
         return _runtime
+
+
+def graphs() -> ModuleType:
+    """The module ``usearch.index``, imported after ONNX Runtime where that is installed.
+
+    The other way round the process crashes. Raises ``ImportError`` when the package is absent.
+    """
+    global _graphs
+    with suppress(ImportError):
+        runtime()
+    with _lock:
+        if _graphs is None:
+            import usearch.index
+
+            _graphs = usearch.index
+        return _graphs
 
 
 def session(path: Path, *, threads: int = 1) -> Session:

@@ -11,6 +11,7 @@ from engine.types import (
     Match,
     Matrix,
     Passage,
+    Place,
     Purpose,
     Scope,
     Signature,
@@ -62,6 +63,19 @@ class EmbeddingSource(Protocol):
     def health(self) -> Health:
         """Whether it can embed now, by really doing so or by a recent success. Never raises."""
         ...
+
+
+class TokenVectorSource(Protocol):
+    """An encoder that also tells where each token of a text points."""
+
+    def token_vectors(self, texts: Sequence[str], *, purpose: Purpose) -> list[Matrix]:
+        """For each text a unit row for each token, shape ``(tokens, dim)``; no row without words.
+
+        Raises ``EmbeddingFailed``.
+        """
+        ...
+
+    def health(self) -> Health: ...
 
 
 class KeywordIndex(Protocol):
@@ -123,8 +137,14 @@ class VectorStore(Protocol):
         """Create the index of this signature when absent; never touches another's."""
         ...
 
-    def upsert(self, vectors: Mapping[int, Vector], *, hashes: Mapping[int, str]) -> None:
-        """Store vectors with the hash of the text they came from.
+    def upsert(
+        self,
+        vectors: Mapping[int, Vector],
+        *,
+        hashes: Mapping[int, str],
+        languages: Mapping[int, str] | None = None,
+    ) -> None:
+        """Store vectors with the hash of the text they came from, and its language.
 
         Raises ``DimensionMismatch``, ``ZeroVector``, or ``UnknownPassage`` for an id that has no
         passage.
@@ -139,8 +159,12 @@ class VectorStore(Protocol):
         """Remove every vector of this signature."""
         ...
 
-    def search(self, vector: Vector, *, scope: Scope, limit: int) -> list[Candidate]:
+    def search(
+        self, vector: Vector, *, scope: Scope, limit: int, language: str = ""
+    ) -> list[Candidate]:
         """Nearest passages within the scope by cosine, best first, ties by passage id.
+
+        ``language`` is that of the query, for a store that centres vectors by language.
 
         The scope is applied before the nearest are chosen: a small owner beside a huge one gets
         its hits.
@@ -163,6 +187,17 @@ class PassageSource(Protocol):
 
     def recent(self, scope: Scope, limit: int) -> list[int]:
         """Newest passages within the scope, one for each parent, newest first."""
+        ...
+
+    def places(self, ids: Collection[int], scope: Scope) -> Mapping[int, Place]:
+        """Language and turn of passages; those that no longer exist are absent.
+
+        The neighbours named are within the scope.
+        """
+        ...
+
+    def dated(self, scope: Scope, start_ms: int, end_ms: int, limit: int) -> list[int]:
+        """Passages within the scope that happened in a span of time, newest first."""
         ...
 
 

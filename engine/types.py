@@ -144,6 +144,25 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a passage stands: its language, and its turn in a conversation.
+
+    ``session`` is empty for what was not said in one; then ``speaker`` may still be given.
+    ``before`` and ``after`` are the passages next to it in the session, within the scope asked
+    for.
+    """
+
+    language: str
+    owner: int
+    session: str = ""
+    speaker: str = ""
+    occurred_ms: int = 0
+    uses: int = 0
+    before: int | None = None
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A passage found by one list. ``rank`` is 1-based; higher ``score`` is better."""
 
@@ -216,8 +235,9 @@ class StageEntry:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage: ``recent``, ``embed``, ``vector``, ``keyword``, ``fuse``, ``collapse``, ``limit``,
-    ``budget``."""
+    """One stage: the lists ``recent``, ``vector`` and ``keyword`` (with ``embed`` and ``match``
+    between them), then ``fuse``, ``conversation``, ``dates``, ``priors``, ``collapse``, ``floor``,
+    ``rerank``, ``limit``, ``budget``."""
 
     name: str
     took_ms: float
@@ -246,5 +266,8 @@ class Retrieval:
     embedding_model: str | None = None
     vector_store: str | None = None
     fusion: Fusion | None = None
+    reranker: str | None = None
+    nearest: tuple[Hit, ...] = ()
+    """Filled when nothing reached the relevance floor: what came closest to it."""
     took_ms: float = 0.0
     trace: Trace | None = None

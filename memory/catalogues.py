@@ -24,6 +24,7 @@ _KEYWORDS: Final = {
     "ngettext_lazy": (1, 2),
     "pgettext": ((1, "c"), 2),
     "pgettext_lazy": ((1, "c"), 2),
+    "said": None,
 }
 _PACKAGES: Final = ("memory", "memstudio")
 

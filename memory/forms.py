@@ -187,10 +187,13 @@ class PlaygroundForm(StudioForm):
         ),
     )
     mode = forms.ChoiceField(label=gettext_lazy("Strategy"), choices=MODES)
-    match = forms.ChoiceField(label=gettext_lazy("Keywords must match"), choices=MATCHES)
+    match = forms.ChoiceField(label=gettext_lazy("Must hold"), choices=MATCHES)
     session = forms.ChoiceField(label=gettext_lazy("Session"), required=False)
     budget = forms.IntegerField(label=gettext_lazy("Token budget"), min_value=0, max_value=16_000)
     limit = forms.IntegerField(label=gettext_lazy("At most"), min_value=1, max_value=100)
+    memory = forms.CharField(
+        label=gettext_lazy("Key, id or words of the memory"), required=False, max_length=500
+    )
 
     def __init__(self, data: Mapping[str, str], *, sessions: Iterable[str]) -> None:
         super().__init__(data, auto_id="play-%s")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, cast
 
 from django.db import connection
 
 from engine import scope_sql
 from engine.text.template import indexed_text
-from engine.types import MemoryType, Passage, PassageKind, Scope
+from engine.types import MemoryType, Passage, PassageKind, Place, Scope
 from memory.models import Memory
 from memory.models import Passage as PassageRow
 
@@ -36,10 +36,62 @@ class PassageReader:
         sql = f"""
             SELECT p.id FROM {scope_sql.TABLE} p
             WHERE p.ordinal = 0 AND {condition} ORDER BY p.created_ms DESC, p.id DESC LIMIT ?"""
-        sql = sql.replace("%", "%%").replace("?", "%s")
-        with connection.cursor() as cursor:
-            cursor.execute(sql, cast(Any, [*params, limit]))
-            return [row[0] for row in cursor.fetchall()]
+        return [row[0] for row in _rows(sql, [*params, limit])]
+
+    def places(self, ids: Collection[int], scope: Scope) -> Mapping[int, Place]:
+        """Language, turn and uses of passages, in two queries; neighbours are within the scope."""
+        rows = PassageRow.objects.filter(pk__in=list(ids)).values_list(
+            "pk",
+            "language",
+            "owner_id",
+            "session",
+            "speaker",
+            "occurred_ms",
+            "memory__use__access_count",
+        )
+        found = {row[0]: row for row in rows}
+        turns = _turns([key for key, row in found.items() if row[3]], scope)
+        return {
+            key: Place(
+                language, owner, session, speaker, occurred_ms, uses or 0, *turns.get(key, ())
+            )
+            for key, language, owner, session, speaker, occurred_ms, uses in found.values()
+        }
+
+    def dated(self, scope: Scope, start_ms: int, end_ms: int, limit: int) -> list[int]:
+        """Passages within the scope that happened from ``start_ms`` to before ``end_ms``."""
+        condition, params = scope_sql.where(scope)
+        sql = f"""
+            SELECT p.id FROM {scope_sql.TABLE} p
+            WHERE p.occurred_ms >= ? AND p.occurred_ms < ? AND {condition}
+            ORDER BY p.occurred_ms DESC, p.id DESC LIMIT ?"""
+        return [row[0] for row in _rows(sql, [start_ms, end_ms, *params, limit])]
+
+
+_TURN: Final = f"""
+    (SELECT n.id FROM {scope_sql.TABLE} n
+    WHERE n.owner_id = p.owner_id AND n.session = p.session AND NOT (n.session = '')
+    AND (n.occurred_ms, n.id) %s (p.occurred_ms, p.id) AND %s
+    ORDER BY n.occurred_ms %s, n.id %s LIMIT 1)"""
+
+
+def _turns(ids: Collection[int], scope: Scope) -> dict[int, tuple[int | None, int | None]]:
+    """The passages before and after each, of the same session and within the scope."""
+    if not ids:
+        return {}
+    condition, params = scope_sql.where(scope, alias="n")
+    before = _TURN % ("<", condition, "DESC", "DESC")
+    after = _TURN % (">", condition, "ASC", "ASC")
+    among = ", ".join("?" * len(ids))
+    sql = f"SELECT p.id, {before}, {after} FROM {scope_sql.TABLE} p WHERE p.id IN ({among})"
+    return {row[0]: (row[1], row[2]) for row in _rows(sql, [*params, *params, *ids])}
+
+
+def _rows(sql: str, params: Sequence[object]) -> list[tuple[Any, ...]]:
+    """Rows of a statement with ``?`` placeholders."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql.replace("%", "%%").replace("?", "%s"), cast(Any, list(params)))
+        return cast(list[tuple[Any, ...]], cursor.fetchall())
 
 
 def to_engine(row: PassageRow, memory: Memory) -> Passage:

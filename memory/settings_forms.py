@@ -1,19 +1,25 @@
-"""Forms of the tab Engine: settings, Qdrant, API keys, and the studio user's password."""
+"""Forms of the tab Engine: settings and Qdrant."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from memory.forms import StudioForm, moment_field
-from memory.principal import SCOPES
+from memory.forms import StudioForm
 from memory.services.drafts import json_problem
-from memory.stored_settings import MEMORY_FIELDS, QDRANT_FIELDS, Field, Settings, is_endpoint
+from memory.stored_settings import (
+    MAX_WEIGHT,
+    MEMORY_FIELDS,
+    QDRANT_FIELDS,
+    Field,
+    Settings,
+    is_endpoint,
+)
 from memory.templatetags.studio import TYPES
 
 SOURCES: Final = (
@@ -22,9 +28,13 @@ SOURCES: Final = (
     ("static", gettext_lazy("Static: a word-table model, fastest")),
     ("remote", gettext_lazy("Remote: an OpenAI-compatible address")),
 )
-MODELS: Final = (
-    ("multilingual-e5-small", gettext_lazy("multilingual-e5-small: 384 dimensions, best")),
-    ("use-multilingual", gettext_lazy("Universal Sentence Encoder: 512 dimensions, lighter")),
+MODELS: Final[Mapping[str, Any]] = {
+    "multilingual-e5-small": gettext_lazy("multilingual-e5-small: 384 dimensions, best"),
+    "use-multilingual": gettext_lazy("Universal Sentence Encoder: 512 dimensions, lighter"),
+}
+PROTOCOLS: Final = (
+    ("compatible", gettext_lazy("OpenAI-compatible")),
+    ("gemini", "Gemini"),
 )
 STORES: Final = (
     ("auto", pgettext_lazy("vector store", "Automatic")),
@@ -42,6 +52,24 @@ FUSIONS: Final = (
     ("scores", gettext_lazy("Scores: normalised and added")),
     ("rrf", gettext_lazy("Reciprocal ranks (RRF)")),
 )
+RERANKERS: Final = (
+    ("none", pgettext_lazy("reranker", "None")),
+    ("light", gettext_lazy("Light: words covered, and the phrase")),
+    ("late", gettext_lazy("Late interaction: token by token, with the local model")),
+    ("cross-encoder", gettext_lazy("Cross-encoder: an installed model reads both texts")),
+    ("remote", gettext_lazy("Remote: a rerank service")),
+)
+RERANK_PROTOCOLS: Final = (
+    ("seed", gettext_lazy("Plain: the address as it is given")),
+    ("cohere", "Cohere"),
+    ("jina", "Jina"),
+    ("tei", "Text Embeddings Inference"),
+)
+FLOORS: Final = (
+    ("off", pgettext_lazy("relevance floor", "Off")),
+    ("auto", gettext_lazy("As measured for the model")),
+    ("number", gettext_lazy("This cosine:")),
+)
 QUANTIZATIONS: Final = (
     ("none", pgettext_lazy("quantization", "None")),
     ("int8", "int8"),
@@ -57,6 +85,27 @@ def _text(label: Any, **kwargs: Any) -> forms.CharField:
     return forms.CharField(label=label, required=False, max_length=2048, **kwargs)
 
 
+def _number(label: Any, low: float, high: float, help_text: Any = "") -> forms.FloatField:
+    step = {"step": "any", "inputmode": "decimal"}
+    return forms.FloatField(
+        label=label,
+        min_value=low,
+        max_value=high,
+        required=False,
+        help_text=help_text,
+        widget=forms.NumberInput(attrs=step),
+    )
+
+
+def _secret(label: Any) -> forms.CharField:
+    return _text(label, widget=forms.PasswordInput(attrs={"autocomplete": "off"}))
+
+
+def _address(label: Any, example: str) -> forms.CharField:
+    attrs = {"placeholder": example, "inputmode": "url"}
+    return _text(label, widget=forms.TextInput(attrs=attrs))
+
+
 def _switch(label: Any, help_text: Any = "") -> forms.BooleanField:
     return forms.BooleanField(label=label, required=False, help_text=help_text)
 
@@ -64,7 +113,12 @@ def _switch(label: Any, help_text: Any = "") -> forms.BooleanField:
 class SettingsForm(StudioForm):
     """The memory settings, by their own names; turned into API names when saved."""
 
-    api_names: ClassVar[Mapping[str, str]] = {entry.api: entry.name for entry in MEMORY_FIELDS}
+    api_names: ClassVar[Mapping[str, str]] = {
+        **{entry.api: entry.name for entry in MEMORY_FIELDS},
+        "fusionWeights": "weight_keyword",
+        "relevanceFloor": "floor_value",
+        "rerankKind": "rerank",
+    }
 
     enabled = _switch(gettext_lazy("Memory on"))
     max_tokens = forms.IntegerField(
@@ -72,6 +126,19 @@ class SettingsForm(StudioForm):
     )
     strategy = forms.ChoiceField(label=gettext_lazy("Strategy"), choices=STRATEGIES)
     fusion = forms.ChoiceField(label=gettext_lazy("Fusion of both lists"), choices=FUSIONS)
+    weight_keyword = _number(gettext_lazy("Weight of words"), 0, MAX_WEIGHT)
+    weight_vector = _number(gettext_lazy("Weight of meaning"), 0, MAX_WEIGHT)
+    recency_weight = _number(gettext_lazy("Recency counts (0 to 1)"), 0, 1)
+    use_weight = _number(gettext_lazy("Use counts (0 to 1)"), 0, 1)
+    floor = forms.ChoiceField(label=gettext_lazy("Relevance floor"), choices=FLOORS)
+    floor_value = _number(gettext_lazy("Cosine (−1 to 1)"), -1, 1)
+    rerank = forms.ChoiceField(label=gettext_lazy("Rerank hits"), choices=RERANKERS)
+    rerank_protocol = forms.ChoiceField(
+        label=gettext_lazy("Kind of service"), choices=RERANK_PROTOCOLS
+    )
+    rerank_base_url = _address(gettext_lazy("Address of the service"), "https://…/rerank")
+    rerank_provider_model = _text(gettext_lazy("Rerank model"))
+    rerank_api_key = _secret(gettext_lazy("API key of the service"))
     retention_days = _days(gettext_lazy("Retention (days)"))
     days_factual = _days(TYPES["factual"], required=False)
     days_episodic = _days(TYPES["episodic"], required=False)
@@ -83,22 +150,15 @@ class SettingsForm(StudioForm):
         gettext_lazy("Kept for clients of the first system; switches nothing here."),
     )
     embedding_source = forms.ChoiceField(label=gettext_lazy("Embedding source"), choices=SOURCES)
-    local_model = forms.ChoiceField(label=gettext_lazy("Local model"), choices=MODELS)
+    local_model = forms.ChoiceField(label=gettext_lazy("Local model"))
     transformers_enabled = _switch(gettext_lazy("Allow local transformer models"))
     static_enabled = _switch(gettext_lazy("Allow static models"))
     embedding_provider_model = _text(gettext_lazy("Provider model"))
-    custom_base_url = _text(
-        gettext_lazy("Address"),
-        widget=forms.TextInput(attrs={"placeholder": "https://…/v1", "inputmode": "url"}),
-    )
+    custom_protocol = forms.ChoiceField(label=gettext_lazy("Protocol"), choices=PROTOCOLS)
+    custom_base_url = _address(gettext_lazy("Address"), "https://…/v1")
     custom_model_id = _text(gettext_lazy("Model name"))
-    custom_api_key = _text(
-        gettext_lazy("API key of the provider"),
-        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-    )
+    custom_api_key = _secret(gettext_lazy("API key of the provider"))
     vector_store = forms.ChoiceField(label=gettext_lazy("Vector store"), choices=STORES)
-    rerank_enabled = _switch(gettext_lazy("Rerank hits"))
-    rerank_provider_model = _text(gettext_lazy("Rerank model"))
     primary_backend = forms.CharField(label=gettext_lazy("Primary backend"), max_length=80)
     fallback_backends = _text(
         gettext_lazy("Fallback backends"), help_text=gettext_lazy("Names, separated by commas.")
@@ -109,16 +169,33 @@ class SettingsForm(StudioForm):
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
     )
 
+    def __init__(
+        self, *args: Any, models: Iterable[tuple[str, str]], chosen: str = "", **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        known = dict(models)
+        if chosen:
+            known.setdefault(chosen, chosen)
+        field = cast(forms.ChoiceField, self.fields["local_model"])
+        field.choices = [(name, MODELS.get(name, title)) for name, title in known.items()]
+
     def clean_custom_base_url(self) -> str | None:
         """An http(s) address without user, query or fragment."""
-        text = str(self.cleaned_data["custom_base_url"]).strip()
-        if not text:
-            return None
-        if not is_endpoint(text):
-            raise forms.ValidationError(
-                _("An http or https address without user name, “?” and “#” is needed.")
-            )
-        return text
+        return _endpoint(self.cleaned_data["custom_base_url"])
+
+    def clean_rerank_base_url(self) -> str | None:
+        """The same for the rerank service."""
+        return _endpoint(self.cleaned_data["rerank_base_url"])
+
+    def clean(self) -> dict[str, Any]:
+        """What one choice asks of another field."""
+        values = super().clean() or self.cleaned_data
+        is_remote = values.get("rerank") == "remote" and "rerank_base_url" in values
+        if is_remote and not values["rerank_base_url"]:
+            self.add_error("rerank_base_url", _("A rerank service needs its address."))
+        if values.get("floor") == "number" and values.get("floor_value", 0) is None:
+            self.add_error("floor_value", _("A number is needed."))
+        return values
 
     def clean_fallback_backends(self) -> list[str]:
         """The names, without blanks."""
@@ -143,7 +220,28 @@ class SettingsForm(StudioForm):
         values = dict(self.cleaned_data)
         days = {kind: values.pop(f"days_{kind}") for kind in TYPES}
         values["retention_by_type"] = {kind: count for kind, count in days.items() if count}
+        weights = {name: values.pop(f"weight_{name}") for name in ("keyword", "vector")}
+        values["fusion_weights"] = {n: w for n, w in weights.items() if w is not None}
+        floor, number = values.pop("floor"), values.pop("floor_value")
+        values["relevance_floor"] = number if floor == "number" else floor
+        kind = values.pop("rerank")
+        values["rerank_enabled"] = kind != "none"
+        if kind != "none":
+            values["rerank_kind"] = kind
+        for name in ("recency_weight", "use_weight"):
+            values[name] = values[name] or 0.0
         return _api_values(MEMORY_FIELDS, values)
+
+
+def _endpoint(text: str) -> str | None:
+    text = text.strip()
+    if not text:
+        return None
+    if not is_endpoint(text):
+        raise forms.ValidationError(
+            _("An http or https address without user name, “?” and “#” is needed.")
+        )
+    return text
 
 
 class QdrantForm(StudioForm):
@@ -159,79 +257,28 @@ class QdrantForm(StudioForm):
     qdrant_quantization = forms.ChoiceField(
         label=gettext_lazy("Quantization"), choices=QUANTIZATIONS
     )
-    qdrant_api_key = _text(
-        gettext_lazy("API key"), widget=forms.PasswordInput(attrs={"autocomplete": "off"})
-    )
+    qdrant_api_key = _secret(gettext_lazy("API key"))
 
     def changes(self) -> dict[str, Any]:
         """The cleaned fields by their API names; an untouched secret is left as it is."""
         return _api_values(QDRANT_FIELDS, dict(self.cleaned_data))
 
 
-class KeyForm(StudioForm):
-    """A new API key."""
-
-    name = forms.CharField(
-        label=gettext_lazy("Name"),
-        max_length=120,
-        widget=forms.TextInput(attrs={"placeholder": "my-app", "autocomplete": "off"}),
-    )
-    scopes = forms.MultipleChoiceField(
-        label=gettext_lazy("Scopes"),
-        choices=(
-            ("read", gettext_lazy("read: list, get, retrieve")),
-            ("write", gettext_lazy("write: its own memories")),
-            ("chat", gettext_lazy("chat: the gateway")),
-            ("manage", gettext_lazy("manage: settings, keys, other owners")),
-        ),
-        widget=forms.CheckboxSelectMultiple,
-        initial=SCOPES[:3],
-    )
-    expires_at = moment_field()
-
-
-class PasswordForm(StudioForm):
-    """A new password, twice."""
-
-    password = forms.CharField(
-        label=gettext_lazy("New password"),
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
-    again = forms.CharField(
-        label=gettext_lazy("Again"),
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
-
-    def clean(self) -> dict[str, Any]:
-        """Both are the same."""
-        values = super().clean() or self.cleaned_data
-        if values.get("password") and values.get("again") and values["password"] != values["again"]:
-            self.add_error("again", _("The two passwords differ."))
-        return values
-
-
-class SignInForm(StudioForm):
-    """User name and password."""
-
-    username = forms.CharField(
-        label=gettext_lazy("User name"),
-        initial="studio",
-        widget=forms.TextInput(attrs={"autocomplete": "username"}),
-    )
-    password = forms.CharField(
-        label=gettext_lazy("Password"),
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-    )
-
-
-def settings_form(settings: Settings) -> SettingsForm:
-    """A form that shows the settings in force."""
+def settings_form(settings: Settings, models: Iterable[tuple[str, str]]) -> SettingsForm:
+    """A form that shows the settings in force. ``models`` are the installed ones to choose from."""
     initial = _initial(MEMORY_FIELDS, settings)
     initial |= {f"days_{kind}": days for kind, days in settings.retention_by_type.items()}
-    return SettingsForm(initial=initial, auto_id="set-%s")
+    initial |= {f"weight_{name}": f"{w:g}" for name, w in settings.fusion_weights.items()}
+    floor = settings.relevance_floor
+    is_word = isinstance(floor, str)
+    initial |= {
+        "rerank": settings.reranker,
+        "floor": floor if is_word else "number",
+        "floor_value": None if is_word else floor,
+    }
+    return SettingsForm(
+        initial=initial, auto_id="set-%s", models=models, chosen=settings.local_model
+    )
 
 
 def qdrant_form(settings: Settings) -> QdrantForm:
@@ -248,6 +295,8 @@ def _initial(fields: Iterable[Field], settings: Settings) -> dict[str, Any]:
         elif entry.kind == "map":
             text = json.dumps(dict(value), ensure_ascii=False, indent=2)
             initial[entry.name] = text if value else ""
+        elif entry.kind == "fraction":
+            initial[entry.name] = f"{value:g}"
         elif entry.kind != "secret":
             initial[entry.name] = value
     return initial

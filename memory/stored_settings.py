@@ -8,22 +8,42 @@ Reading never fails: what is stored wrongly counts as the default (numbers are c
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeGuard, get_args
 from urllib.parse import urlsplit
 
-ModelName = Literal["multilingual-e5-small", "use-multilingual"]
 StrategyName = Literal["recent", "semantic", "hybrid"]
 SourceName = Literal["remote", "static", "transformers", "auto"]
 StoreName = Literal["auto", "in-process", "sqlite-vec", "pgvector", "qdrant"]
 FusionName = Literal["scores", "rrf"]
+ListName = Literal["keyword", "vector"]
+RerankKind = Literal["none", "light", "late", "cross-encoder", "remote"]
+RerankProtocol = Literal["seed", "cohere", "jina", "tei"]
+EndpointProtocol = Literal["compatible", "gemini"]
+FloorName = Literal["off", "auto"]
 QuantizationName = Literal["none", "int8", "binary"]
 MAX_TOKENS: Final = 16_000
 RETENTION_DAYS: Final = (1, 365)
 MAX_URL: Final = 2048
+MAX_WEIGHT: Final = 10.0
+DEFAULT_MODEL: Final = "multilingual-e5-small"
 
-Kind = Literal["flag", "integer", "choice", "text", "texts", "map", "days", "secret"]
+Kind = Literal[
+    "flag",
+    "integer",
+    "fraction",
+    "choice",
+    "text",
+    "texts",
+    "map",
+    "days",
+    "weights",
+    "floor",
+    "model",
+    "secret",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +106,53 @@ FIELDS: Final = (
     Field("custom_model_id", "customModelId", "memoryEmbeddingCustomModelId", "text", None),
     Field("custom_api_key", "customApiKey", "memoryEmbeddingCustomApiKey", "secret", ""),
     Field("auto_summarize", "autoSummarize", "memoryAutoSummarize", "flag", False),
+    Field("local_model", "localModel", "memoryLocalModel", "model", DEFAULT_MODEL),
     Field(
-        "local_model",
-        "localModel",
-        "memoryLocalModel",
+        "custom_protocol",
+        "customProtocol",
+        "memoryEmbeddingCustomProtocol",
         "choice",
-        "multilingual-e5-small",
-        choices=get_args(ModelName),
+        "compatible",
+        choices=get_args(EndpointProtocol),
     ),
     Field("retention_by_type", "retentionDaysByType", "memoryRetentionDaysByType", "days", {}),
     Field("fusion", "fusion", "memoryFusion", "choice", "scores", choices=get_args(FusionName)),
+    Field(
+        "fusion_weights",
+        "fusionWeights",
+        "memoryFusionWeights",
+        "weights",
+        {},
+        choices=get_args(ListName),
+    ),
+    Field(
+        "rerank_kind",
+        "rerankKind",
+        "memoryRerankKind",
+        "choice",
+        None,
+        choices=get_args(RerankKind),
+    ),
+    Field(
+        "rerank_protocol",
+        "rerankProtocol",
+        "memoryRerankProtocol",
+        "choice",
+        "seed",
+        choices=get_args(RerankProtocol),
+    ),
+    Field("rerank_base_url", "rerankBaseUrl", "memoryRerankBaseUrl", "text", None),
+    Field("rerank_api_key", "rerankApiKey", "memoryRerankApiKey", "secret", ""),
+    Field("recency_weight", "recencyWeight", "memoryRecencyWeight", "fraction", 0.0),
+    Field("use_weight", "useWeight", "memoryUseWeight", "fraction", 0.0),
+    Field(
+        "relevance_floor",
+        "relevanceFloor",
+        "memoryRelevanceFloor",
+        "floor",
+        "off",
+        choices=get_args(FloorName),
+    ),
     Field("qdrant_enabled", "enabled", "qdrantEnabled", "flag", False),
     Field("qdrant_host", "host", "qdrantHost", "text", ""),
     Field("qdrant_port", "port", "qdrantPort", "integer", 6333, 1, 65535),
@@ -145,8 +202,17 @@ class Settings:
     custom_api_key: str
     auto_summarize: bool
     local_model: str
+    custom_protocol: str
     retention_by_type: Mapping[str, int]
     fusion: str
+    fusion_weights: Mapping[str, float]
+    rerank_kind: str | None
+    rerank_protocol: str
+    rerank_base_url: str | None
+    rerank_api_key: str
+    recency_weight: float
+    use_weight: float
+    relevance_floor: float | str
     qdrant_enabled: bool
     qdrant_host: str
     qdrant_port: int
@@ -158,6 +224,21 @@ class Settings:
     def days_for(self, memory_type: str) -> int:
         """How many days rows of a type are kept in view."""
         return self.retention_by_type.get(memory_type, self.retention_days)
+
+    def weight_of(self, name: str) -> float | None:
+        """What one list counts in the fusion; None where the rule's own weight holds."""
+        return self.fusion_weights.get(name)
+
+    @property
+    def reranker(self) -> str:
+        """The reranker that is to run, one of ``RerankKind``.
+
+        A client of the first system only switches ``rerankEnabled`` on: with a model it means a
+        service, without one the light reranker.
+        """
+        if not self.rerank_enabled:
+            return "none"
+        return self.rerank_kind or ("remote" if self.rerank_provider_model else "light")
 
 
 def is_endpoint(text: str) -> bool:
@@ -173,6 +254,14 @@ def is_endpoint(text: str) -> bool:
     return has_place and "@" not in parts.netloc
 
 
+def is_model_name(text: str) -> bool:
+    """Whether a text can be the name of a local model: letters, digits and ``. _ - /``."""
+    return bool(_MODEL_NAME.fullmatch(text)) and ".." not in text
+
+
+_MODEL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/\-]{0,99}")
+
+
 def normalise(stored: Mapping[str, Any]) -> Settings:
     """Settings from stored values; never raises."""
     values = {entry.name: _READERS[entry.kind](entry, stored.get(entry.key)) for entry in FIELDS}
@@ -184,14 +273,47 @@ def _flag(entry: Field, value: Any) -> bool:
 
 
 def _integer(entry: Field, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not _is_number(value):
         return int(entry.default)
     # Half rounds up, as JavaScript's Math.round does.
     return min(entry.high, max(entry.low, math.floor(value + 0.5)))
 
 
-def _choice(entry: Field, value: Any) -> str:
-    return value if value in entry.choices else str(entry.default)
+def _fraction(entry: Field, value: Any) -> float:
+    return min(1.0, max(0.0, float(value))) if _is_number(value) else float(entry.default)
+
+
+_HUGE: Final = 1e300
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    # A comparison, because an integer may be too large to become a float.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and -_HUGE < value < _HUGE
+
+
+def _choice(entry: Field, value: Any) -> str | None:
+    default: str | None = entry.default
+    return value if isinstance(value, str) and value in entry.choices else default
+
+
+def _floor(entry: Field, value: Any) -> float | str:
+    """A cosine below which nothing counts as relevant, or one of the words."""
+    if _is_number(value):
+        return min(1.0, max(-1.0, float(value)))
+    return _choice(entry, value) or "off"
+
+
+def _model(entry: Field, value: Any) -> str:
+    return value if isinstance(value, str) and is_model_name(value) else str(entry.default)
+
+
+def _weights(entry: Field, value: Any) -> dict[str, float]:
+    return {
+        name: min(MAX_WEIGHT, max(0.0, float(weight)))
+        for name, weight in _map(entry, value).items()
+        if name in entry.choices and _is_number(weight)
+    }
 
 
 def _text(entry: Field, value: Any) -> str | None:
@@ -226,10 +348,14 @@ def _secret(_entry: Field, value: Any) -> str:
 _READERS: Final[Mapping[Kind, Callable[[Field, Any], Any]]] = {
     "flag": _flag,
     "integer": _integer,
+    "fraction": _fraction,
     "choice": _choice,
     "text": _text,
     "texts": _texts,
     "map": _map,
     "days": _days,
+    "weights": _weights,
+    "floor": _floor,
+    "model": _model,
     "secret": _secret,
 }

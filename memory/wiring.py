@@ -6,11 +6,12 @@ threads; ``reset`` forgets them.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from django.conf import settings as django_settings
 from django.db import connection
@@ -21,19 +22,22 @@ from engine.keyword.fts5 import Fts5Index
 from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, VectorStore
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
-from engine.types import Degraded, Purpose, Signature
-from memory import secretbox
+from engine.types import Degraded, Health, Purpose, Signature
+from memory import rerankers, secretbox
 from memory.models import EngineSettings, VectorIndex
 from memory.passage_reader import PassageReader
 from memory.stored_settings import Settings, normalise
 
 if TYPE_CHECKING:
     from engine.embed.cache import CachedSource
+    from engine.net.client import HttpClient
+    from engine.vectors.state import Options
 
 _lock = threading.RLock()
 _sources: dict[tuple[str, ...], CachedSource] = {}
 _stores: dict[int, VectorStore] = {}
 _loading: dict[int, threading.Thread] = {}
+_client: HttpClient | None = None
 _wrap: Callable[[EmbeddingSource], EmbeddingSource] | None = None
 
 
@@ -70,18 +74,36 @@ def ensure_indexes() -> None:
         store_for(row).ensure()
 
 
+def http_client() -> HttpClient:
+    """The one client for outbound requests of this process, through the environment's proxies."""
+    global _client
+    from engine.net.client import HttpClient
+    from engine.net.proxies import Proxies
+
+    with _lock:
+        if _client is None:
+            _client = HttpClient(proxies=Proxies(None, os.environ))
+        return _client
+
+
 def resolve_source(chosen: Settings | None = None) -> Resolved:
     """The embedding source of the settings. Building one is cheap: models load on first use."""
     chosen = chosen or settings()
     family = _family(chosen)
-    if family == "local":
-        return Resolved(_local_source(chosen.local_model), family)
-    if family == "remote" and chosen.custom_base_url and chosen.custom_model_id:
-        key = ("remote", chosen.custom_base_url, chosen.custom_model_id, chosen.custom_api_key)
-        try:
+    try:
+        if family == "local":
+            return Resolved(_local_source(chosen.local_model), family)
+        if family == "remote" and chosen.custom_base_url and chosen.custom_model_id:
+            key = (
+                "remote",
+                chosen.custom_protocol,
+                chosen.custom_base_url,
+                chosen.custom_model_id,
+                chosen.custom_api_key,
+            )
             return Resolved(_cached(key, lambda: _remote(chosen)), family)
-        except EmbeddingFailed as error:
-            return Resolved(None, family, Degraded("vector", error.code, str(error)))
+    except EmbeddingFailed as error:
+        return Resolved(None, family, Degraded("vector", error.code, str(error)))
     return Resolved(None, family, _OFF[family])
 
 
@@ -128,23 +150,28 @@ def _local_source(model: str) -> CachedSource:
 
 
 def _local(model: str) -> EmbeddingSource:
-    build = import_string(django_settings.MEMORY_LOCAL_SOURCES[model])
     models_dir = Path(django_settings.MEMORY_STUDIO_HOME) / "models"
-    return cast(EmbeddingSource, build(models_dir=models_dir, template=TEMPLATE))
+    path = django_settings.MEMORY_LOCAL_SOURCES.get(model)
+    if path is not None:
+        return cast(EmbeddingSource, import_string(path)(models_dir=models_dir, template=TEMPLATE))
+    from memory.local_sources import from_catalogue
+
+    return from_catalogue(model, models_dir=models_dir, template=TEMPLATE)
 
 
 def _remote(chosen: Settings) -> EmbeddingSource:
-    from engine.embed.remote import Endpoint, RemoteSource
-    from engine.net.client import HttpClient
+    from engine.embed.remote import RemoteSource
+    from engine.embed.remote_dialects import EmbeddingProtocol, Endpoint
 
     endpoint = Endpoint(
         base_url=chosen.custom_base_url or "",
         model=chosen.custom_model_id or "",
         api_key=secretbox.open_sealed(chosen.custom_api_key) or None,
+        protocol=EmbeddingProtocol(chosen.custom_protocol),
     )
 
     def build(dim: int | None) -> RemoteSource:
-        return RemoteSource(endpoint, template=TEMPLATE, client=HttpClient(), dim=dim)
+        return RemoteSource(endpoint, template=TEMPLATE, client=http_client(), dim=dim)
 
     # The dimension that an earlier run learnt is in the signature of its index.
     for row in VectorIndex.objects.filter(source="remote", model=endpoint.model):
@@ -156,13 +183,28 @@ def _remote(chosen: Settings) -> EmbeddingSource:
 
 def store_for(row: VectorIndex) -> VectorStore:
     """The vector store of one index; built once in a process."""
-    from engine.vectors.flat import FlatIndex
+    from engine.vectors.in_process import InProcessIndex
 
     with _lock:
         if row.pk not in _stores:
             signature = Signature(row.source, row.model, row.revision, row.dim)
-            _stores[row.pk] = FlatIndex(connect, signature=signature, index_id=row.pk)
+            _stores[row.pk] = InProcessIndex(
+                connect, signature=signature, index_id=row.pk, options=_vector_options(row)
+            )
         return _stores[row.pk]
+
+
+def _vector_options(row: VectorIndex) -> Options:
+    """How the vectors of an index are kept, by what the catalogue knows of its model."""
+    from engine.embed import means
+    from engine.vectors.state import Options
+    from memory.model_facts import entry_of
+
+    folder = Path(django_settings.MEMORY_STUDIO_HOME) / "vectors"
+    entry = entry_of(row)
+    if entry is None or not entry.is_centred:
+        return Options(folder=folder)
+    return Options(folder=folder, centred=True, means=means.packaged(entry))
 
 
 def forget_store(index_id: int) -> None:
@@ -180,8 +222,13 @@ def source_for(row: VectorIndex, chosen: Settings | None = None) -> CachedSource
     configured = resolve_source(chosen).source
     if configured is not None and _makes(configured, row):
         return configured
-    for model in django_settings.MEMORY_LOCAL_SOURCES if row.source == "local" else ():
-        source = _local_source(model)
+    if row.source != "local":
+        return None
+    for model in dict.fromkeys([*django_settings.MEMORY_LOCAL_SOURCES, row.model]):
+        try:
+            source = _local_source(model)
+        except EmbeddingFailed:
+            continue
         if _makes(source, row):
             return source
     return None
@@ -194,8 +241,21 @@ def _makes(source: CachedSource, row: VectorIndex) -> bool:
         return False
 
 
-def is_ready(source: CachedSource, *, wait_s: float) -> bool:
-    """Whether a source can be asked now; False while its model is still being loaded.
+class Loadable(Protocol):
+    """What takes its time to load, such as a model or an index, and is loaded by asking."""
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether asking costs no loading."""
+        ...
+
+    def health(self) -> Health:
+        """Load, and say how that went."""
+        ...
+
+
+def is_ready(source: Loadable, *, wait_s: float) -> bool:
+    """Whether a source or store can be asked now; False while it is still being loaded.
 
     Starts the loading in a thread of its own and waits a little for it. A loading that failed
     counts as ready: asking tells why.
@@ -205,11 +265,27 @@ def is_ready(source: CachedSource, *, wait_s: float) -> bool:
     with _lock:
         thread = _loading.get(id(source))
         if thread is None or not thread.is_alive():
-            thread = threading.Thread(target=source.health, name="model-loading", daemon=True)
+            thread = threading.Thread(
+                target=_load, args=(source,), name="model-loading", daemon=True
+            )
             _loading[id(source)] = thread
             thread.start()
     thread.join(wait_s)
     return not thread.is_alive()
+
+
+def is_store_ready(store: VectorStore, *, wait_s: float) -> bool:
+    """The same for a vector store; one that has nothing to load always is."""
+    is_loadable = hasattr(store, "is_loaded")
+    return not is_loadable or is_ready(cast(Loadable, store), wait_s=wait_s)
+
+
+def _load(source: Loadable) -> None:
+    try:
+        source.health()
+    finally:
+        # A store reads the database through a connection of this thread.
+        connection.close()
 
 
 def wrap_source(wrap: Callable[[EmbeddingSource], EmbeddingSource]) -> None:
@@ -222,8 +298,12 @@ def wrap_source(wrap: Callable[[EmbeddingSource], EmbeddingSource]) -> None:
 
 def reset() -> None:
     """Forget every shared object (tests, and after the database was replaced)."""
-    global _wrap
+    global _client, _wrap
     with _lock:
+        if _client is not None:
+            _client.close()
+        _client = None
         _wrap = None
         _sources.clear()
         _stores.clear()
+    rerankers.reset()

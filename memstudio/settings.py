@@ -157,6 +157,7 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(MEMORY_STUDIO_HOME / "beat")
 # Retrieval: names and defaults of the first seed
 
 MEMORY_LOCAL_SOURCES = {
+    "all-minilm-l6-v2-int8": "memory.local_sources.all_minilm_l6_v2_int8",
     "multilingual-e5-small": "memory.local_sources.multilingual_e5_small",
     "use-multilingual": "memory.local_sources.use_multilingual",
 }

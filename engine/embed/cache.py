@@ -5,15 +5,26 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import numpy as np
 
 from engine.embed.lru import CacheStats, LruCache
 from engine.errors import EngineError
-from engine.protocols import EmbeddingSource
+from engine.protocols import EmbeddingSource, TokenVectorSource
 from engine.types import Health, Matrix, Purpose, Signature, Vector
 
-Key = tuple[str, Purpose, bytes]
+
+def cache_key(
+    source: str, model: str | None, dim: int | None, text: str, *rest: str | Purpose
+) -> str:
+    """``source:model:dim:sha256`` of a text (first seed), then what else decides its vector.
+
+    That is the revision of the model and the purpose: a query and a passage of the same words
+    have different vectors.
+    """
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return ":".join([source, model or "unknown", str(dim or 0), digest, *rest])
 
 
 class CachedSource:
@@ -32,7 +43,7 @@ class CachedSource:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._source = source
-        self._cache: LruCache[Key, Vector] = LruCache(max_entries, ttl_s, clock)
+        self._cache: LruCache[str, Vector] = LruCache(max_entries, ttl_s, clock)
 
     @property
     def name(self) -> str:
@@ -45,6 +56,15 @@ class CachedSource:
     @property
     def signature(self) -> Signature:
         return self._source.signature
+
+    @property
+    def token_source(self) -> TokenVectorSource | None:
+        """The source within, when it also gives the vectors of tokens."""
+        return (
+            cast(TokenVectorSource, self._source)
+            if hasattr(self._source, "token_vectors")
+            else None
+        )
 
     @property
     def is_loaded(self) -> bool:
@@ -64,10 +84,11 @@ class CachedSource:
         """As the source's own; queries seen within the time limit come from memory."""
         if purpose is not Purpose.QUERY or not texts:
             return self._source.embed(texts, purpose=purpose)
-        prefix = self._prefix()
-        if prefix is None:
+        space = self._space()
+        if space is None:
             return self._source.embed(texts, purpose=purpose)
-        keys = [(prefix, purpose, _digest(text)) for text in texts]
+        rest = (space.revision, space.quantization, purpose)
+        keys = [cache_key(space.source, space.model, space.dim, text, *rest) for text in texts]
         found = [self._cache.get(key) for key in keys]
         missing = [place for place, vector in enumerate(found) if vector is None]
         if missing:
@@ -81,13 +102,9 @@ class CachedSource:
         """The source's health."""
         return self._source.health()
 
-    def _prefix(self) -> str | None:
-        """The signature as a key, None while the source does not know it yet."""
+    def _space(self) -> Signature | None:
+        """The signature, None while the source does not know it yet."""
         try:
-            return str(self._source.signature)
+            return self._source.signature
         except EngineError:
             return None
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

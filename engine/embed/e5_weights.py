@@ -9,6 +9,7 @@ low halves are values 0-15 and high halves 16-31, all minus 8.
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -69,7 +70,6 @@ class Weights:
     """A whole model. ``tensors`` are float32, matrices ``(out, in)``; the words are apart."""
 
     shape: Shape
-    vocabulary: Vocabulary
     words: Words
     tensors: Mapping[str, Floats]
 
@@ -77,7 +77,7 @@ class Weights:
 class _Reader:
     """A cursor over the file's bytes."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | mmap.mmap) -> None:
         self.data = data
         self.offset = 0
 
@@ -99,21 +99,33 @@ class _Reader:
 def read(path: Path) -> Weights:
     """Read a weight file. Raises ``EmbeddingFailed`` (``model_load_failed``) when it is none."""
     reader = _Reader(path.read_bytes())
+    shape = _read_shape(reader)
+    _read_vocabulary(reader)
+    reader.take("i")
+    (skipped,) = reader.take("I")
+    reader.raw(skipped)
+    raw = _read_directory(reader)
+    words = pack_words(raw.pop(WORDS), shape.hidden)
+    tensors = {name: _tensor(name, data, shape) for name, data in raw.items()}
+    return Weights(shape, words, tensors)
+
+
+def read_vocabulary(path: Path) -> Vocabulary:
+    """The vocabulary alone; the weights behind it are not read. Raises as ``read``."""
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        reader = _Reader(data)
+        _read_shape(reader)
+        return _read_vocabulary(reader)
+
+
+def _read_shape(reader: _Reader) -> Shape:
     if reader.raw(4) != MAGIC:
         raise EmbeddingFailed("The weight file has an unknown format.", code="model_load_failed")
     reader.take("i")
     hidden, layers, heads, feed_forward, vocabulary_size, positions, _types = reader.take("7i")
     epsilon = reader.real()
     reader.take("i")
-    shape = Shape(hidden, layers, heads, feed_forward, vocabulary_size, positions, epsilon)
-    vocabulary = _read_vocabulary(reader)
-    reader.take("i")
-    (skipped,) = reader.take("I")
-    reader.raw(skipped)
-    raw = _read_directory(reader)
-    words = pack_words(raw.pop(WORDS), hidden)
-    tensors = {name: _tensor(name, data, shape) for name, data in raw.items()}
-    return Weights(shape, vocabulary, words, tensors)
+    return Shape(hidden, layers, heads, feed_forward, vocabulary_size, positions, epsilon)
 
 
 def _read_vocabulary(reader: _Reader) -> Vocabulary:

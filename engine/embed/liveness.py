@@ -36,6 +36,7 @@ class Liveness:
         except EngineError as error:
             return Health(False, str(error), {**shown, "code": error.code})
         except Exception as error:  # a health check reports, whatever went wrong
-            reason = f"Unexpected {type(error).__name__}."
-            return Health(False, reason, {**shown, "code": "unknown"})
+            name = type(error).__name__
+            detail = {**shown, "code": "unknown", "error": name}
+            return Health(False, f"Unexpected {name}.", detail)
         return Health(True, detail=shown)

@@ -21,6 +21,12 @@ class CacheStats:
     misses: int
     size: int
 
+    @property
+    def hit_rate(self) -> float:
+        """Share of the look-ups that found something, 0 to 1; 0 before the first."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else 0.0
+
 
 class LruCache(Generic[K, V]):
     """Forgets what was not read for longest, and everything older than ``ttl_s``. Thread-safe.

@@ -1,61 +1,82 @@
-"""Local sentence encoder on ONNX Runtime: multilingual-e5-small."""
+"""Local sentence encoders on ONNX Runtime, as the catalogue describes them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine import native
-from engine.embed import catalogue, e5_repack
+from engine.embed.catalogue import ModelEntry
 from engine.embed.liveness import Liveness
 from engine.embed.pooling import mean_pool, unit_rows
 from engine.embed.prompts import clean
+from engine.embed.unigram import Unigram
+from engine.encoder import Encoder, HubTokenizer, Mask, Values
 from engine.errors import EmbeddingFailed
 from engine.types import Health, Matrix, Purpose, Signature
 
-if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
+DEFAULT_TOKENS = 512
+STATES = "last_hidden_state"
+POOLED = "sentence_embedding"
 
-BATCH_TEXTS = 16
-BATCH_TOKENS = 2048
-"""Padded tokens of one run: keeps a run short and its memory small when texts are long."""
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a model is used. ``dim`` None is the full length; a shorter one must be in the entry.
+
+    ``template`` is the version of the text that callers embed; it becomes part of the signature.
+    ``max_tokens`` cuts texts earlier than the model would.
+    """
+
+    template: str
+    threads: int = 1
+    dim: int | None = None
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an encoder is made of: the graph, and how to open its tokenizer for so many tokens."""
+
+    model: Path
+    tokenizer: Callable[[int], Unigram | HubTokenizer]
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    session: native.Session
-    tokenizer: Tokenizer
-    pad: int
+    encoder: Encoder
+    tokenizer: Unigram | HubTokenizer
 
 
 class OnnxSource:
-    """``EmbeddingSource`` named ``local``. Thread-safe; loads itself on the first use.
+    """``EmbeddingSource`` and ``TokenVectorSource`` named ``local``. Thread-safe.
 
-    ``template`` is the version of the text that callers embed; it becomes part of the signature.
-    With ``threads=1`` each call works on its own thread, so that a query does not wait for a bulk
-    run of another thread.
+    ``load`` gives the parts; it is called on the first use.
     """
 
     def __init__(
         self,
-        models_dir: Path,
+        entry: ModelEntry,
+        load: Callable[[], Parts],
+        use: Use,
         *,
-        template: str,
-        threads: int = 1,
-        progress: e5_repack.Progress = e5_repack.silent,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._entry = catalogue.find("multilingual-e5-small")
-        self._models_dir = models_dir
-        self._template = template
-        self._threads = threads
-        self._progress = progress
+        self._entry = entry
+        self._parts = load
+        self._use = use
+        self._dim = use.dim or entry.dimension
+        if self._dim not in entry.dimensions:
+            raise EmbeddingFailed(
+                f"This model has no vectors of length {self._dim}.", code="model_load_failed"
+            )
+        most = entry.max_tokens or DEFAULT_TOKENS
+        self._max_tokens = min(use.max_tokens or most, most)
         self._liveness = Liveness(clock)
         self._lock = Lock()
         self._loaded: _Loaded | None = None
@@ -70,8 +91,8 @@ class OnnxSource:
 
     @property
     def signature(self) -> Signature:
-        revision = f"{self._entry.revision}+{self._template}"
-        return Signature(self.name, self.model, revision, self._entry.dimension)
+        revision = f"{_short(self._entry)}+{self._use.template}"
+        return Signature(self.name, self.model, revision, self._dim)
 
     @property
     def is_loaded(self) -> bool:
@@ -79,26 +100,51 @@ class OnnxSource:
         return self._loaded is not None
 
     def load(self) -> None:
-        """Load now. Raises ``EmbeddingFailed`` (``model_load_failed``)."""
+        """Load now. Raises ``EmbeddingFailed`` (``model_not_installed``, ``model_load_failed``)."""
         self._ready()
 
     def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
-        """Unit vectors of texts; each is cut after 512 tokens."""
+        """Unit vectors of texts; each is cut after the model's number of tokens."""
         if not texts:
-            return np.empty((0, self._entry.dimension), np.float32)
+            return np.empty((0, self._dim), np.float32)
         loaded = self._ready()
         prompts = [self._entry.prompts.apply(clean(text), purpose=purpose) for text in texts]
-        encodings = loaded.tokenizer.encode_batch(prompts)
         rows = np.empty((len(texts), self._entry.dimension), np.float32)
-        for batch in _batches([len(encoding.ids) for encoding in encodings]):
-            rows[batch] = _run(loaded, [encodings[place] for place in batch])
-        vectors = unit_rows(rows)
+        output = POOLED if self._entry.pooling == "model" else STATES
+        for places, values, mask in loaded.encoder.run(loaded.tokenizer.encode(prompts), output):
+            rows[places] = self._pooled(values, mask)
+        # The leading values of a vector are a vector of their own (Matryoshka), once scaled again.
+        vectors = unit_rows(rows[:, : self._dim])
         self._liveness.succeeded()
         return vectors
 
+    def token_vectors(self, texts: Sequence[str], *, purpose: Purpose) -> list[Matrix]:
+        """One matrix for each text: a unit row for each of its tokens, in order.
+
+        Rows are last hidden states, float32, shape ``(tokens, states)``. The tokens of the prompt
+        and the special ones are left out, so a text without words gives no row.
+        """
+        if not texts:
+            return []
+        loaded = self._ready()
+        spans = [self._entry.prompts.span(clean(text), purpose=purpose) for text in texts]
+        marked = loaded.tokenizer.marked([(span.prompt, span.start) for span in spans])
+        found: dict[int, Matrix] = {}
+        for places, values, _ in loaded.encoder.run([cut for cut, _ in marked], STATES):
+            for row, place in enumerate(places):
+                found[place] = unit_rows(values[row, marked[place][1]])
+        self._liveness.succeeded()
+        return [found[place] for place in range(len(texts))]
+
     def health(self) -> Health:
         """Embeds a word unless a text was embedded within the last minute."""
-        return self._liveness.check(self, {"threads": self._threads, "loaded": self.is_loaded})
+        detail = {"threads": self._use.threads, "loaded": self.is_loaded}
+        return self._liveness.check(self, detail)
+
+    def _pooled(self, values: Values, mask: Mask) -> Matrix:
+        if self._entry.pooling == "model":
+            return values
+        return values[:, 0] if self._entry.pooling == "cls" else mean_pool(values, mask)
 
     def _ready(self) -> _Loaded:
         loaded = self._loaded
@@ -110,43 +156,20 @@ class OnnxSource:
             return self._loaded
 
     def _load(self) -> _Loaded:
-        folder = e5_repack.ensure(self._models_dir, self._entry, progress=self._progress)
+        parts = self._parts()
         try:
-            from tokenizers import Tokenizer
-
-            tokenizer = Tokenizer.from_file(str(folder / e5_repack.TOKENIZER))
-            session = native.session(folder / e5_repack.MODEL, threads=self._threads)
+            tokenizer = parts.tokenizer(self._max_tokens)
+            session = native.session(parts.model, threads=self._use.threads)
+            encoder = Encoder(session, pad=tokenizer.pad, batch_texts=self._entry.batch_texts)
+        except EmbeddingFailed:
+            raise
         except Exception as error:  # the libraries raise their own, undocumented types
             raise EmbeddingFailed(
                 f"The model cannot be loaded ({type(error).__name__}).", code="model_load_failed"
             ) from error
-        tokenizer.enable_truncation(self._entry.max_tokens or 512)
-        pad = tokenizer.token_to_id("<pad>")
-        return _Loaded(session, tokenizer, pad or 0)
+        return _Loaded(encoder, tokenizer)
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of texts of like length, so that little padding is computed."""
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        longest = lengths[place]
-        if batch and (len(batch) >= BATCH_TEXTS or (len(batch) + 1) * longest > BATCH_TOKENS):
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
-
-
-def _run(loaded: _Loaded, encodings: Sequence[Encoding]) -> Matrix:
-    longest = max(len(encoding.ids) for encoding in encodings)
-    # The 8-bit kernel takes rows in pairs and rounds a last single row otherwise; an even length
-    # gives a text the same vector alone and in any batch.
-    longest += longest % 2
-    ids = np.full((len(encodings), longest), loaded.pad, np.int64)
-    mask = np.zeros((len(encodings), longest), np.int64)
-    for row, encoding in enumerate(encodings):
-        ids[row, : len(encoding.ids)] = encoding.ids
-        mask[row, : len(encoding.ids)] = 1
-    (hidden,) = loaded.session.run(None, {"input_ids": ids, "attention_mask": mask})
-    return mean_pool(hidden, mask)
+def _short(entry: ModelEntry) -> str:
+    """The revision for the signature; twelve digits of a commit are plenty."""
+    return entry.revision if entry.is_packaged else entry.revision[:12]

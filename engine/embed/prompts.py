@@ -14,6 +14,14 @@ NO_TITLE = "none"
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A prompt, and where in it the text itself begins (code points)."""
+
+    prompt: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class Prompts:
     """Templates of a model, with ``{text}`` and optionally ``{title}``."""
 
@@ -22,12 +30,17 @@ class Prompts:
 
     def apply(self, text: str, *, purpose: Purpose, title: str | None = None) -> str:
         """The prompt for one text. A missing or blank title reads ``none`` (EmbeddingGemma)."""
+        return self.span(text, purpose=purpose, title=title).prompt
+
+    def span(self, text: str, *, purpose: Purpose, title: str | None = None) -> Span:
+        """The prompt for one text, and where the text begins in it."""
         template = self.query if purpose is Purpose.QUERY else self.document
         # A title is one line, so that it cannot end its own field of the prompt.
         heading = " ".join((title or "").split()) or NO_TITLE
         # Split before filling in: the words of a title or a text are never read as a template.
         before, _, after = template.partition("{text}")
-        return before.replace("{title}", heading) + text + after.replace("{title}", heading)
+        before, after = before.replace("{title}", heading), after.replace("{title}", heading)
+        return Span(before + text + after, len(before))
 
 
 def clean(text: str) -> str:

@@ -18,9 +18,9 @@ from typing import Protocol
 from engine import scope_sql
 from engine.errors import InvalidQuery, Unavailable
 from engine.keyword.owned import OwnedPassages
+from engine.keyword.term_form import is_prefix, stored
 from engine.protocols import Connect
 from engine.text.match import Matcher
-from engine.text.normalize import has_han, has_unspaced
 from engine.text.tokenize import Analyzer
 from engine.types import Candidate, Health, Match, Passage, Scope
 
@@ -30,11 +30,19 @@ FIRST_PAGE = 100
 
 CREATE = "CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5({columns}, tokenize='ascii')"
 CREATE_IDENTITY = "CREATE TABLE IF NOT EXISTS {table}_identity (analyzer TEXT NOT NULL)"
+# A build of the table has a name of its own: what others derived from it ends with it.
+CREATE_BUILD = "CREATE TABLE IF NOT EXISTS {table}_build (token TEXT NOT NULL)"
+NAME_BUILD = "INSERT INTO {table}_build (token) VALUES (lower(hex(randomblob(8))))"
+BUILD = "SELECT token FROM {table}_build LIMIT 1"
 IDENTIFY = "INSERT INTO {table}_identity (analyzer) VALUES (?)"
 IDENTITY = "SELECT analyzer FROM {table}_identity LIMIT 1"
 UPSERT = "INSERT OR REPLACE INTO {table} (rowid, {columns}) VALUES (?, {marks})"
 DELETE = "DELETE FROM {table} WHERE rowid = ?"
-DROP = ("DROP TABLE IF EXISTS {table}", "DROP TABLE IF EXISTS {table}_identity")
+DROP = (
+    "DROP TABLE IF EXISTS {table}",
+    "DROP TABLE IF EXISTS {table}_identity",
+    "DROP TABLE IF EXISTS {table}_build",
+)
 # FTS5 cannot even drop a table whose structure record (row 10) is lost: this is an empty one.
 FIND_DATA = "SELECT 1 FROM sqlite_master WHERE name = '{table}_data'"
 STRUCTURE = "INSERT OR IGNORE INTO {table}_data (id, block) VALUES (10, x'00000000000000')"
@@ -47,10 +55,6 @@ SEARCH = """
     ORDER BY bm25({table}, {weights}), p.id LIMIT ? OFFSET ?"""
 
 _FILLER = "\ue100"
-# FTS5 splits at ASCII punctuation; moved to the private use area, it is part of a term.
-_KEEP_PUNCTUATION = {
-    code: 0xE000 + code for code in range(128) if not chr(code).isalnum() and chr(code) != " "
-}
 
 
 class Fields(Protocol):
@@ -96,10 +100,11 @@ class Fts5Index:
     ) -> None:
         if not table.isidentifier():
             raise ValueError("a table name is an identifier")
-        self._connect = connect
-        self._analyzer = analyzer
-        self._table = table
+        self.connect = connect
+        self.analyzer = analyzer
+        self.table = table
         self._columns = ["title", "body", "meta"]
+        self.weights = weights
         self._weights = list(map(float, weights))
         # The seed's analyzer fixes scores, which a further column would change.
         self._has_scope_column = analyzer.padding > 0
@@ -111,48 +116,51 @@ class Fts5Index:
 
     def ensure(self) -> None:
         """Create the index when absent; never touches existing rows."""
-        database = self._connect()
+        database = self.connect()
         database.execute(self._sql(CREATE))
         database.execute(self._sql(CREATE_IDENTITY))
+        database.execute(self._sql(CREATE_BUILD))
+        if database.execute(self._sql(BUILD)).fetchone() is None:
+            database.execute(self._sql(NAME_BUILD))
         if self.built_by() is None:
-            database.execute(self._sql(IDENTIFY), (self._analyzer.version,))
+            database.execute(self._sql(IDENTIFY), (self.analyzer.version,))
         if self._owned is not None:
             self._owned.ensure()
 
     def built_by(self) -> str | None:
         """Version of the analyzer that the rows were cut by. The index must exist."""
-        row = self._connect().execute(self._sql(IDENTITY)).fetchone()
+        row = self.connect().execute(self._sql(IDENTITY)).fetchone()
         return None if row is None else str(row[0])
 
     def is_current(self) -> bool:
         """Whether every row was cut by the analyzer in use."""
-        return self.built_by() == self._analyzer.version
+        return self.built_by() == self.analyzer.version
 
     def mark_current(self) -> None:
         """Say so, after all rows were written again."""
-        sql = f"UPDATE {self._table}_identity SET analyzer = ?"
-        self._connect().execute(sql, (self._analyzer.version,))
+        sql = f"UPDATE {self.table}_identity SET analyzer = ?"
+        self.connect().execute(sql, (self.analyzer.version,))
 
     def upsert(self, passages: Sequence[Passage]) -> None:
         """Index passages, each replacing what its id held."""
         rows = [self._row(passage) for passage in passages]
-        with self._transaction():
-            self._connect().executemany(self._sql(UPSERT), rows)
+        with self.transaction():
+            self.connect().executemany(self._sql(UPSERT), rows)
             if self._owned is not None:
                 self._owned.upsert(passages)
 
     def delete(self, ids: Collection[int]) -> None:
         """Forget passages; unknown ids are fine."""
         rows = [(passage_id,) for passage_id in ids]
-        with self._transaction():
-            self._connect().executemany(self._sql(DELETE), rows)
+        with self.transaction():
+            self.connect().executemany(self._sql(DELETE), rows)
             if self._owned is not None:
                 self._owned.delete(rows)
 
     def clear(self) -> None:
         """Empty the index, even a damaged one; afterwards it belongs to this analyzer's version."""
-        with self._transaction():
-            database = self._connect()
+        with self.transaction():
+            database = self.connect()
             if database.execute(self._sql(FIND_DATA)).fetchone() is not None:
                 database.execute(self._sql(STRUCTURE))
             for statement in DROP:
@@ -163,7 +171,7 @@ class Fts5Index:
 
     def terms(self, query: str) -> tuple[str, ...]:
         """The distinct terms a query is cut into, in order."""
-        return tuple(self._analyzer.query_terms(query))
+        return tuple(self.analyzer.query_terms(query))
 
     def search(
         self, query: str, *, scope: Scope, limit: int, match: Match = Match.ANY
@@ -178,14 +186,14 @@ class Fts5Index:
             if match is Match.ANY:
                 found = self._page(_any_of(terms), scope, limit, 0)
             else:
-                found = self._verified(Matcher(query, match, self._analyzer), scope, limit)
+                found = self._verified(Matcher(query, match, self.analyzer), scope, limit)
         except sqlite3.Error as error:
             raise Unavailable(f"The index cannot be read ({type(error).__name__}).") from error
         return [Candidate(found_id, rank, score) for rank, (found_id, score) in enumerate(found, 1)]
 
     def count(self) -> int:
         """Passages indexed."""
-        return int(self._connect().execute(self._sql(COUNT)).fetchone()[0])
+        return int(self.connect().execute(self._sql(COUNT)).fetchone()[0])
 
     def health(self) -> Health:
         """Whether a real search works now. Never raises."""
@@ -193,21 +201,28 @@ class Fts5Index:
             self.search("health", scope=Scope(now_ms=0, owners=None), limit=1)
             built_by, passages = self.built_by(), self.count()
         except Exception as error:  # whatever went wrong: that is what health tells
-            return Health(available=False, reason=f"A search failed: {type(error).__name__}.")
-        is_current = built_by == self._analyzer.version
+            name = type(error).__name__
+            detail = {"code": "search_failed", "error": name}
+            return Health(available=False, reason=f"A search failed: {name}.", detail=detail)
+        is_current = built_by == self.analyzer.version
         return Health(
             available=True,
             reason="" if is_current else "Built by another version of the analyzer: reindex.",
-            detail={"passages": passages, "analyzer": self._analyzer.version, "built_by": built_by},
+            detail={
+                "code": "" if is_current else "other_analyzer",
+                "passages": passages,
+                "analyzer": self.analyzer.version,
+                "built_by": built_by,
+            },
         )
 
     def _row(self, passage: Passage) -> tuple[int | str, ...]:
         fields = (passage.title, passage.body, passage.meta)
-        cut = [_stored(" ".join(self._analyzer.document_terms(field))) for field in fields]
+        cut = [stored(" ".join(self.analyzer.document_terms(field))) for field in fields]
         if self._has_scope_column:
             # As long for every passage, so that being shared does not change a score.
-            filler = [_FILLER] * self._analyzer.padding
-            cut.append(" ".join([*_scope_terms(passage), *filler][: self._analyzer.padding]))
+            filler = [_FILLER] * self.analyzer.padding
+            cut.append(" ".join([*_scope_terms(passage), *filler][: self.analyzer.padding]))
         return (passage.id, *cut)
 
     def _verified(self, matcher: Matcher, scope: Scope, limit: int) -> list[tuple[int, float]]:
@@ -247,13 +262,13 @@ class Fts5Index:
         condition, params = scope_sql.where(scope)
         sql = self._sql(SEARCH).replace("{condition}", condition)
         given = (self._within(expression, scope), *params, limit, offset)
-        rows = self._connect().execute(sql, given).fetchall()
+        rows = self.connect().execute(sql, given).fetchall()
         return [(int(passage_id), float(score)) for passage_id, score in rows]
 
     def _sql(self, statement: str) -> str:
         """A statement with its identifiers, none of which anybody types."""
         names = {
-            "{table}": self._table,
+            "{table}": self.table,
             "{passages}": scope_sql.TABLE,
             "{columns}": ", ".join(self._columns),
             "{marks}": ", ".join("?" * len(self._columns)),
@@ -279,9 +294,9 @@ class Fts5Index:
         return f"scope : ({_any_of(names)}) AND {fields}"
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """All or nothing, within the caller's transaction or one of its own."""
-        database = self._connect()
+        database = self.connect()
         database.execute("SAVEPOINT keyword_index")
         try:
             yield
@@ -324,10 +339,4 @@ def _all_of(terms: Sequence[str]) -> str:
 
 
 def _quoted(term: str) -> str:
-    # A lone kana or Hangul character is no term of its own but begins one (search_terms).
-    is_prefix = len(term) == 1 and has_unspaced(term) and not has_han(term)
-    return f'"{_stored(term)}"' + ("*" if is_prefix else "")
-
-
-def _stored(terms: str) -> str:
-    return terms.translate(_KEEP_PUNCTUATION)
+    return f'"{stored(term)}"' + ("*" if is_prefix(term) else "")

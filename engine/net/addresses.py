@@ -57,6 +57,11 @@ def place(address: Address) -> Place:
     return Place.PRIVATE if _within(address, PRIVATE) else Place.PUBLIC
 
 
+def is_address(host: str) -> bool:
+    """Whether a host is an address rather than a name."""
+    return _address(host) is not None
+
+
 def is_private_host(host: str) -> bool:
     """Whether a host, as written, lies outside the public internet. Names are not resolved."""
     name = _plain(host)

@@ -1,30 +1,40 @@
 """The one client for outbound HTTP: policy, pinned addresses, time limits, retries, size limit.
 
-No redirects, no cookies, no proxies from the environment, no compressed answers.
+No cookies, no compressed answers, and redirects for downloads only. Proxies are given, never
+looked up.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event
+from urllib.parse import urljoin
 
-import certifi
 import httpcore
 
 from engine.errors import EngineError
 from engine.net import strict_json
-from engine.net.errors import HttpFailed
-from engine.net.pinned import PinnedBackend, Resolve, deadline, resolve
+from engine.net.errors import RETRIED, HttpFailed
+from engine.net.pinned import Resolve, deadline, resolve
 from engine.net.policy import OPERATOR, Target, UrlPolicy, check_url
-from engine.net.retry import MAX_RETRIES, delay_ms, outcome
+from engine.net.pools import Outgoing, Pools
+from engine.net.proxies import DIRECT, Proxies
+from engine.net.retry import MAX_RETRIES, asked_wait, delay_ms, outcome, refused_key
 from engine.net.strict_json import Json
+from engine.net.tunnel import ProxyRefused
 
 MIB = 1 << 20
+MAX_REFUSAL = 64 * 1024
+"""How much of a refusal is read."""
+TELLING = RETRIED | {400}
+
+KEPT_ACROSS_ORIGINS = frozenset({"range", "if-range", "accept"})
 
 Wait = Callable[[float], None]
 """Waits some seconds between attempts; raises (``Cancelled``) when there is to be no other."""
@@ -51,10 +61,12 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class Streamed:
+    """An answer whose body is still to be read. Names of ``headers`` are in lower case."""
+
     status: int
-    retry_after: str | None
-    body: bytes
+    headers: Mapping[str, str]
+    chunks: Iterator[bytes]
 
 
 class HttpClient:
@@ -65,6 +77,7 @@ class HttpClient:
         policy: UrlPolicy = OPERATOR,
         *,
         limits: Limits | None = None,
+        proxies: Proxies = DIRECT,
         resolve: Resolve = resolve,
         wait: Wait = pause,
         tls: ssl.SSLContext | None = None,
@@ -72,11 +85,7 @@ class HttpClient:
         self._policy = policy
         self._limits = limits or Limits()
         self._wait = wait
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=tls or _trusted(),
-            network_backend=PinnedBackend(policy, resolve),
-            keepalive_expiry=30.0,
-        )
+        self._pools = Pools(proxies, resolve=resolve, tls=tls)
 
     def post_json(
         self,
@@ -111,107 +120,162 @@ class HttpClient:
     ) -> bytes:
         """The body of a successful answer. Raises ``UrlBlocked`` or ``HttpFailed``."""
         limits = limits or self._limits
-        target = check_url(url, self._policy)
-        request = _request(method, target, content, headers)
+        outgoing = Outgoing(method, check_url(url, self._policy), _sendable(headers), content)
         attempt = 0
         while True:
-            retry_after: str | None = None
             try:
-                answer = self._attempt(request, limits)
-                found = outcome(answer.status)
-                if not found.error:
-                    return answer.body
-                retry_after, is_retried = answer.retry_after, found.is_retried
-                failure = _refused(answer.status, found.error)
+                return self._attempt(outgoing, limits)
             except HttpFailed as error:
-                failure, is_retried = error, error.code in ("connect_failed", "timeout")
-            if not is_retried or attempt >= limits.retries:
-                raise failure
-            pause_ms = delay_ms(attempt, backoff_ms=limits.backoff_ms, retry_after=retry_after)
-            self._wait(pause_ms / 1000)
+                if not error.is_retried or attempt >= limits.retries:
+                    raise
+                asked = error.retry_after
+            self._wait(delay_ms(attempt, backoff_ms=limits.backoff_ms, retry_after=asked) / 1000)
             attempt += 1
+
+    @contextmanager
+    def stream(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+        max_redirects: int = 0,
+    ) -> Iterator[Streamed]:
+        """GET a body piece by piece, in one attempt, following at most so many redirects.
+
+        A redirect leads to HTTPS (or from loopback to loopback), is judged like any URL, and gets
+        no header but the range when it leaves the server. Raises ``UrlBlocked`` or
+        ``HttpFailed``, also while reading.
+        """
+        limits = limits or self._limits
+        sent = {"Accept": "*/*", **(headers or {})}
+        outgoing = Outgoing("GET", check_url(url, self._policy), _sendable(sent))
+        with _timed(limits):
+            response = self._followed(outgoing, limits, max_redirects)
+            try:
+                _check(response)
+                chunks = _chunks(response, limits.max_bytes)
+                yield Streamed(response.status, _fields(response), chunks)
+            finally:
+                response.close()
 
     def close(self) -> None:
         """Close idle connections."""
-        self._pool.close()
+        self._pools.close()
 
-    def _attempt(self, request: httpcore.Request, limits: Limits) -> _Answer:
-        token = deadline.set(time.monotonic() + limits.total_s)
-        request.extensions["timeout"] = {
-            "connect": limits.connect_s,
-            "read": limits.total_s,
-            "write": limits.total_s,
-            "pool": limits.total_s,
-        }
-        try:
-            with _translated():
-                response = self._pool.handle_request(request)
-                try:
-                    return _read(response, limits.max_bytes)
-                finally:
-                    response.close()
-        finally:
-            deadline.reset(token)
+    def _attempt(self, outgoing: Outgoing, limits: Limits) -> bytes:
+        with _timed(limits):
+            response = self._send(outgoing, limits, self._policy)
+            try:
+                _check(response)
+                return b"".join(_chunks(response, limits.max_bytes))
+            finally:
+                response.close()
+
+    def _followed(self, outgoing: Outgoing, limits: Limits, left: int) -> httpcore.Response:
+        """The first answer that is no redirect, or the one after the last allowed."""
+        policy = self._policy
+        while True:
+            response = self._send(outgoing, limits, policy)
+            location = _fields(response).get("location")
+            if not left or location is None or not 300 <= response.status < 400:
+                return response
+            response.close()
+            policy = _redirect_policy(policy, outgoing.target)
+            outgoing = _redirected(outgoing, location, policy)
+            left -= 1
+
+    def _send(self, outgoing: Outgoing, limits: Limits, policy: UrlPolicy) -> httpcore.Response:
+        timeouts = dict.fromkeys(("read", "write", "pool"), limits.total_s)
+        timeouts["connect"] = limits.connect_s
+        return self._pools.send(outgoing, policy=policy, timeouts=timeouts)
 
 
-def _request(
-    method: str, target: Target, content: bytes, headers: Mapping[str, str]
-) -> httpcore.Request:
-    is_v6 = target.address is not None and target.address.version == 6
-    host = f"[{target.host}]" if is_v6 else target.host
-    sent = {
-        "Host": host if target.has_default_port else f"{host}:{target.port}",
-        "Accept": "application/json",
-        "Accept-Encoding": "identity",
-        "User-Agent": "memory-studio",
-        **headers,
-    }
-    if content:
-        sent["Content-Length"] = str(len(content))
-    url = httpcore.URL(
-        scheme=target.scheme.encode(),
-        host=target.host.encode(),
-        port=target.port,
-        target=target.path.encode(),
+def _sendable(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Headers as given. Only a key that was pasted wrongly holds what no header may."""
+    if not all(value.isascii() and value.isprintable() for value in headers.values()):
+        raise HttpFailed("The key holds characters that cannot be sent.", code="auth_failed")
+    return headers
+
+
+def _redirect_policy(policy: UrlPolicy, origin: Target) -> UrlPolicy:
+    """HTTPS only, and nothing that is not on this machine may lead to it."""
+    stays = policy.allow_loopback and origin.is_loopback
+    return dataclasses.replace(
+        policy, require_https=True, allow_loopback=stays, names_may_be_loopback=stays
     )
-    return httpcore.Request(method, url, headers=list(sent.items()), content=content)
 
 
-def _read(response: httpcore.Response, max_bytes: int) -> _Answer:
-    fields = {name.lower(): value for name, value in response.headers}
-    if fields.get(b"content-encoding", b"identity").lower() != b"identity":
+def _redirected(outgoing: Outgoing, location: str, policy: UrlPolicy) -> Outgoing:
+    origin = outgoing.target
+    # A fragment is the browser's affair.
+    following = urljoin(origin.url, location.partition("#")[0])
+    target = check_url(following, policy, allow_query=True)
+    kept = outgoing.headers
+    if (target.scheme, target.host, target.port) != (origin.scheme, origin.host, origin.port):
+        kept = {name: kept[name] for name in kept if name.lower() in KEPT_ACROSS_ORIGINS}
+    return Outgoing(outgoing.method, target, kept)
+
+
+def _check(response: httpcore.Response) -> None:
+    """Raise unless the answer is a success that can be read as it comes."""
+    fields = _fields(response)
+    found = outcome(response.status)
+    if found.error:
+        body = _refusal(response)
+        raise HttpFailed(
+            f"The server answered with status {response.status}.",
+            code="auth_failed" if refused_key(body) else found.error,
+            status=response.status,
+            retry_after=asked_wait(fields.get("retry-after"), body),
+        )
+    if fields.get("content-encoding", "identity").lower() != "identity":
         raise HttpFailed("The answer is compressed, unasked.", code="invalid_response")
-    body = bytearray()
+
+
+def _refusal(response: httpcore.Response) -> bytes:
+    """The beginning of a refusal's body, where it may say how long to wait or what is wrong."""
+    body = b""
+    if response.status not in TELLING:
+        return body
+    with suppress(httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError):
+        for chunk in response.iter_stream():
+            body += chunk
+            if len(body) >= MAX_REFUSAL:
+                break
+    return body
+
+
+def _chunks(response: httpcore.Response, max_bytes: int) -> Iterator[bytes]:
+    size = 0
     for chunk in response.iter_stream():
-        body += chunk
-        if len(body) > max_bytes:
+        size += len(chunk)
+        if size > max_bytes:
             raise HttpFailed("The answer is too large.", code="response_too_large")
-    retry_after = fields.get(b"retry-after")
-    shown = None if retry_after is None else retry_after.decode("latin-1")
-    return _Answer(response.status, shown, bytes(body))
+        yield chunk
 
 
-def _refused(status: int, code: str) -> HttpFailed:
-    return HttpFailed(f"The server answered with status {status}.", code=code, status=status)
+def _fields(response: httpcore.Response) -> dict[str, str]:
+    return {
+        name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
+    }
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
-    """Errors of the network library as ``HttpFailed``."""
+def _timed(limits: Limits) -> Iterator[None]:
+    """One attempt: its moment of ending, and the network library's errors as ``HttpFailed``."""
+    token = deadline.set(time.monotonic() + limits.total_s)
     try:
         yield
     except httpcore.TimeoutException as error:
         raise HttpFailed("The server did not answer in time.", code="timeout") from error
+    except ProxyRefused as error:
+        raise HttpFailed("The proxy refused the connection.", code="proxy_refused") from error
     except httpcore.ConnectError as error:
         if isinstance(error.__cause__ or error.__context__, ssl.SSLError):
             raise HttpFailed("The secure connection failed.", code="tls_failed") from error
         raise HttpFailed("The server cannot be reached.", code="connect_failed") from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise HttpFailed("The connection broke.", code="connect_failed") from error
-
-
-def _trusted() -> ssl.SSLContext:
-    """The system's certificate authorities and those of certifi; verification is always on."""
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
-    return context
+    finally:
+        deadline.reset(token)

@@ -13,6 +13,8 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from queue import Empty, SimpleQueue
+from threading import Thread
 
 import httpcore
 
@@ -31,9 +33,26 @@ def resolve(host: str, port: int) -> Sequence[Address]:
     """The system's resolver."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):
         return []
     return [ipaddress.ip_address(str(entry[4][0])) for entry in found]
+
+
+def in_time(resolve: Resolve, host: str, port: int) -> Sequence[Address]:
+    """Resolve a host within the time the request has left; an address is itself.
+
+    The system's resolver knows no time limit, so it works in a thread that may be left behind.
+    """
+    try:
+        return [ipaddress.ip_address(host)]
+    except ValueError:
+        pass
+    found: SimpleQueue[Sequence[Address]] = SimpleQueue()
+    Thread(target=lambda: found.put(resolve(host, port)), name="resolve", daemon=True).start()
+    try:
+        return found.get(timeout=_remaining(None))
+    except Empty:
+        raise httpcore.ConnectTimeout("the name was not resolved in time") from None
 
 
 class PinnedBackend(httpcore.NetworkBackend):
@@ -53,7 +72,7 @@ class PinnedBackend(httpcore.NetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         """Connect to the first address that answers. Raises ``UrlBlocked``."""
-        addresses = self._resolve(host, port)
+        addresses = in_time(self._resolve, host, port)
         check_addresses(host, addresses, self._policy)
         failure: Exception = httpcore.ConnectError("no address answered")
         for address in addresses:

@@ -54,6 +54,18 @@ class Target:
     address: Address | None
 
     @property
+    def authority(self) -> str:
+        """Host and port as a URL writes them; a port that goes without saying is left out."""
+        is_v6 = self.address is not None and self.address.version == 6
+        host = f"[{self.host}]" if is_v6 else self.host
+        return host if self.has_default_port else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The URL in its plainest form."""
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+    @property
     def has_default_port(self) -> bool:
         """Whether the port goes without saying."""
         return self.port == DEFAULT_PORTS[self.scheme]
@@ -66,9 +78,12 @@ class Target:
         return place(self.address) is Place.LOOPBACK
 
 
-def check_url(url: str, policy: UrlPolicy) -> Target:
-    """Parse a URL strictly and judge it. Raises ``UrlBlocked``."""
-    target = _parse(url)
+def check_url(url: str, policy: UrlPolicy, *, allow_query: bool = False) -> Target:
+    """Parse a URL strictly and judge it. Raises ``UrlBlocked``.
+
+    Configured URLs have no query, which may carry a secret; the target of a redirect may.
+    """
+    target = _parse(url, allow_query)
     if target.address is not None:
         _check_blocked(place(target.address))
     elif target.host in METADATA_NAMES:
@@ -122,7 +137,20 @@ def _check_name(host: str, address: Address, found: Place, policy: UrlPolicy) ->
         raise UrlBlocked("not_loopback")
 
 
-def _parse(url: str) -> Target:
+def split_authority(authority: str, default_port: int) -> tuple[str, int, Address | None]:
+    """Host, port and, when the host is one, the address of ``host:port``. Raises ``UrlBlocked``."""
+    if authority.startswith("["):
+        host, bracket, port = authority[1:].partition("]")
+        if not bracket or (port and not port.startswith(":")):
+            raise UrlBlocked("bad_host")
+        return _v6(host), _port(port, default_port), ipaddress.IPv6Address(host)
+    host, colon, port = authority.partition(":")
+    host = host.lower()
+    address = _name(host)
+    return host, _port(colon + port, default_port), address
+
+
+def _parse(url: str, allow_query: bool) -> Target:
     # The raw text is judged before any parser has a chance to drop or decode something.
     if NOT_ALLOWED.search(url):
         raise UrlBlocked("bad_character")
@@ -139,29 +167,17 @@ def _parse(url: str) -> Target:
     path = rest[2 + len(authority) :]
     if "@" in authority:
         raise UrlBlocked("credentials_in_url")
-    host, port, address = _authority(authority, DEFAULT_PORTS[scheme])
-    _check_path(path)
-    return Target(scheme, host, port, path or "/", address)
+    host, port, address = split_authority(authority, DEFAULT_PORTS[scheme])
+    _check_path(path, allow_query)
+    return Target(scheme, host, port, path if path.startswith("/") else f"/{path}", address)
 
 
-def _check_path(path: str) -> None:
+def _check_path(path: str, allow_query: bool) -> None:
     before, _, _ = path.partition("#")
-    if "?" in before:
+    if "?" in before and not allow_query:
         raise UrlBlocked("query_in_url")
     if "#" in path:
         raise UrlBlocked("fragment_in_url")
-
-
-def _authority(authority: str, default_port: int) -> tuple[str, int, Address | None]:
-    if authority.startswith("["):
-        host, bracket, port = authority[1:].partition("]")
-        if not bracket or (port and not port.startswith(":")):
-            raise UrlBlocked("bad_host")
-        return _v6(host), _port(port, default_port), ipaddress.IPv6Address(host)
-    host, colon, port = authority.partition(":")
-    host = host.lower()
-    address = _name(host)
-    return host, _port(colon + port, default_port), address
 
 
 def _port(text: str, default: int) -> int:

@@ -1,4 +1,4 @@
-"""Score fusion: a convex combination of normalised scores.
+"""Score fusion: a weighted mean of normalised scores over any number of lists.
 
 Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). Cosines are
 brought to 0..1 between the least and the greatest of the list, because a model's cosines fill
@@ -7,31 +7,56 @@ only a part of their range; BM25 scores are divided by the greatest, because 0 m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from engine.types import Candidate
 
-VECTOR_SHARE = 0.5
 
+@dataclass(frozen=True, slots=True)
+class ScoreList:
+    """Normalised scores, 0..1, of one list, and how much the list counts.
 
-def combine(
-    vector: Sequence[Candidate], keyword: Sequence[Candidate], *, vector_share: float = VECTOR_SHARE
-) -> list[tuple[int, float]]:
-    """Fuse a list of cosines and one of BM25 scores: ``(passage id, score 0..1)``, best first.
-
-    A passage that is missing from a list gets 0 from it. Ties are broken by id.
+    ``unknown`` are passages the list cannot judge (words say nothing about a text in another
+    script): that they are missing from it, or low in it, is no evidence against them.
     """
+
+    scores: Mapping[int, float]
+    weight: float = 1.0
+    unknown: Collection[int] = frozenset()
+
+
+def by_range(candidates: Sequence[Candidate]) -> dict[int, float]:
+    """Scores between those of the worst and the best candidate."""
+    if not candidates:
+        return {}
+    least = min(candidate.score for candidate in candidates)
+    spread = max(candidate.score for candidate in candidates) - least
+    return {c.passage_id: (c.score - least) / spread if spread else 1.0 for c in candidates}
+
+
+def by_best(candidates: Sequence[Candidate]) -> dict[int, float]:
+    """Scores as shares of the best one."""
+    best = max((candidate.score for candidate in candidates), default=0.0)
+    return {c.passage_id: c.score / best if best > 0 else 1.0 for c in candidates}
+
+
+def combine(lists: Sequence[ScoreList]) -> list[tuple[int, float]]:
+    """Fuse lists: ``(passage id, score 0..1)``, best first, ties by id.
+
+    A passage that is missing from a list gets 0 from it; of one that some lists cannot judge, the
+    mean over the others counts when that is higher.
+    """
+    total = sum(one.weight for one in lists)
+    if total <= 0:
+        return []
     fused: dict[int, float] = {}
-    if vector:
-        least = min(candidate.score for candidate in vector)
-        spread = max(candidate.score for candidate in vector) - least
-        for candidate in vector:
-            share = (candidate.score - least) / spread if spread else 1.0
-            fused[candidate.passage_id] = vector_share * share
-    best = max((candidate.score for candidate in keyword), default=0.0)
-    for candidate in keyword:
-        share = candidate.score / best if best > 0 else 1.0
-        fused[candidate.passage_id] = (
-            fused.get(candidate.passage_id, 0.0) + (1 - vector_share) * share
-        )
+    for passage_id in {passage_id for one in lists for passage_id in one.scores}:
+        gained = sum(one.weight * one.scores.get(passage_id, 0.0) for one in lists) / total
+        judges = [one for one in lists if passage_id not in one.unknown]
+        weight = sum(one.weight for one in judges)
+        if 0 < weight < total:
+            known = sum(one.weight * one.scores.get(passage_id, 0.0) for one in judges) / weight
+            gained = max(gained, known)
+        fused[passage_id] = gained
     return sorted(fused.items(), key=lambda pair: (-pair[1], pair[0]))

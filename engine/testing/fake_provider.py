@@ -24,6 +24,8 @@ class Answer:
     hangs: bool = False
     drops: bool = False
     """Close the connection without a word."""
+    breaks: bool = False
+    """Close the connection one byte before the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,9 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body) + answer.hangs))
+            self.send_header(
+                "Content-Length", str(len(answer.body) + (answer.hangs or answer.breaks))
+            )
             self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(answer.body)

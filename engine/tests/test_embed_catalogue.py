@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -16,20 +20,85 @@ GEMMA = Prompts(
 )
 
 
-def test_the_catalogue_names_the_two_packaged_models() -> None:
-    assert [entry.id for entry in catalogue.entries()] == [
-        "multilingual-e5-small",
-        "use-multilingual",
-    ]
-    assert [entry.dimension for entry in catalogue.entries()] == [384, 512]
+PACKAGED = ["multilingual-e5-small", "use-multilingual", "all-minilm-l6-v2-int8"]
+INSTALLED = [
+    "potion-base-8m",
+    "all-minilm-l6-v2",
+    "embeddinggemma",
+    "ms-marco-minilm-l6-v2",
+    "mmarco-minilm-l12-v2",
+]
 
 
-def test_every_model_has_a_licence_a_revision_and_hashed_files() -> None:
-    for entry in catalogue.entries():
-        assert entry.licence
-        assert entry.revision
-        assert entry.files
-        assert all(len(file.sha256) == 64 for file in entry.files)
+def test_the_catalogue_names_packaged_models_first() -> None:
+    entries = catalogue.entries()
+    assert [entry.id for entry in entries] == PACKAGED + INSTALLED
+    assert [entry.id for entry in entries if entry.is_packaged] == PACKAGED
+    dimensions = [entry.dimensions for entry in entries]
+    assert dimensions == [(384,), (512,), (384,), (256,), (384,), (768, 512, 256, 128), (), ()]
+
+
+def test_a_hub_model_is_pinned_to_a_commit_and_has_its_card() -> None:
+    for model in INSTALLED:
+        entry = catalogue.find(model)
+        assert re.fullmatch(r"[0-9a-f]{40}", entry.revision)
+        assert entry.card == "README.md"
+        assert {file.role for file in entry.files} >= {"model", "tokenizer"}
+
+
+def test_only_gemma_asks_to_accept_terms() -> None:
+    asking = [entry for entry in catalogue.entries() if entry.terms is not None]
+    assert [entry.id for entry in asking] == ["embeddinggemma"]
+    assert "Gemma Terms of Use" in (asking[0].terms.notice if asking[0].terms else "")
+
+
+def changed(**values: object) -> str:
+    """The list with one entry, changed."""
+    text = files("engine.embed").joinpath("catalogue.json").read_text(encoding="utf-8")
+    raw = next(one for one in json.loads(text)["models"] if one["id"] == "all-minilm-l6-v2")
+    return json.dumps({"models": [{**raw, **values}]})
+
+
+def file(**values: object) -> list[dict[str, object]]:
+    good = {"path": "onnx/model.onnx", "bytes": 10, "sha256": "a" * 64, "role": "model"}
+    return [{**good, **values}]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"kind": "magic"}, "a kind"),
+        ({"id": "../up"}, "an id"),
+        ({"scripts": ["klingon"]}, "scripts"),
+        ({"revision": "main"}, "a full revision"),
+        ({"repository": ""}, "either a repository or packages"),
+        ({"dimensions": [128, 384]}, "longest first"),
+        ({"dimensions": []}, "dimensions"),
+        ({"floor": 3}, "a floor"),
+        ({"files": []}, "files"),
+        ({"files": file(sha256="")}, "SHA-256"),
+        ({"files": file(bytes=0)}, "size"),
+        ({"files": file(path="../model.onnx")}, "path"),
+        ({"files": file(path="/model.onnx")}, "path"),
+        ({"files": file(role="virus")}, "role"),
+        ({"files": file(surprise=1)}, "cannot be read"),
+        ({"surprise": 1}, "cannot be read"),
+        ({"pooling": "max"}, "a pooling"),
+    ],
+)
+def test_a_wrong_entry_is_refused(values: dict[str, object], said: str) -> None:
+    with pytest.raises(EmbeddingFailed, match=said) as caught:
+        catalogue.parse(changed(**values))
+    assert caught.value.code == "model_load_failed"
+
+
+def test_a_studio_adds_models_of_its_own(tmp_path: Path) -> None:
+    assert catalogue.entries(tmp_path) == catalogue.entries()
+    (tmp_path / "catalogue.json").write_text(changed(id="my-model", licence="MIT"))
+    assert catalogue.find("my-model", tmp_path).licence == "MIT"
+    (tmp_path / "catalogue.json").write_text(changed())
+    with pytest.raises(EmbeddingFailed, match="ids of their own"):
+        catalogue.entries(tmp_path)
 
 
 def test_an_unknown_model_is_refused() -> None:
@@ -39,7 +108,7 @@ def test_an_unknown_model_is_refused() -> None:
 
 
 def test_the_packages_carry_the_files_of_the_catalogue() -> None:
-    for entry in catalogue.entries():
+    for entry in map(catalogue.find, PACKAGED):
         for path in packaged.verified(entry).values():
             assert path.is_file()
 

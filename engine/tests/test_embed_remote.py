@@ -13,6 +13,9 @@ from engine.embed.remote_answer import vectors
 from engine.errors import EmbeddingFailed
 from engine.net.client import HttpClient
 from engine.net.strict_json import parse
+from engine.protocols import EmbeddingSource
+from engine.testing.contracts_embed import EmbeddingSourceContract
+from engine.testing.fake_models import openai_embeddings
 from engine.testing.fake_provider import Answer, Provider, json_answer, serving
 from engine.types import Purpose
 
@@ -167,6 +170,43 @@ def test_embedding_custom_endpoint(
     base_url: str | None, model: str | None, wanted: str | None
 ) -> None:
     assert endpoint_url(base_url, model) == wanted
+
+
+def test_an_operation_is_called_exactly_as_given() -> None:
+    assert endpoint_url("https://h/any/way/", "m", is_operation=True) == "https://h/any/way/"
+
+
+@pytest.mark.parametrize("key", ["sk-ключ", "sk-a\nb", "sk-\x00"])
+def test_a_key_that_cannot_be_sent_is_no_key(provider: Provider, key: str) -> None:
+    endpoint = Endpoint(f"http://127.0.0.1:{provider.port}/v1", "m", key)
+    with pytest.raises(EmbeddingFailed) as caught:
+        RemoteSource(endpoint, template="t1", client=HttpClient()).embed(
+            ["a"], purpose=Purpose.QUERY
+        )
+    assert (caught.value.code, provider.requests) == ("no_key", [])
+
+
+def test_dimensions_are_sent_and_checked(provider: Provider) -> None:
+    provider.respond = openai_embeddings
+    base = f"http://127.0.0.1:{provider.port}/v1"
+    source = RemoteSource(Endpoint(base, "m", dimensions=16), template="t1", client=HttpClient())
+    assert source.signature.dim == 16
+    assert source.embed(["a"], purpose=Purpose.QUERY).shape == (1, 16)
+    assert provider.requests[0].json()["dimensions"] == 16
+    provider.script = [json_answer({"data": [{"index": 0, "embedding": [1, 2]}]})]
+    with pytest.raises(EmbeddingFailed) as caught:
+        source.embed(["a"], purpose=Purpose.QUERY)
+    assert caught.value.code == "invalid_response"
+
+
+class TestCompatibleSource(EmbeddingSourceContract):
+    @pytest.fixture
+    def source(self, provider: Provider) -> Iterator[EmbeddingSource]:
+        provider.respond = openai_embeddings
+        client = HttpClient()
+        endpoint = Endpoint(f"http://127.0.0.1:{provider.port}/v1", "m")
+        yield RemoteSource(endpoint, template="t1", client=client, dim=64)
+        client.close()
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
 import ipaddress
 import ssl
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from engine.errors import Cancelled
 from engine.net.addresses import Address
 from engine.net.client import HttpClient, Limits
 from engine.net.errors import HttpFailed, UrlBlocked
 from engine.net.policy import OPERATOR, STRICT
+from engine.testing.certificates import write_certificate
 from engine.testing.fake_provider import Answer, Provider, json_answer, serving
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
@@ -213,30 +209,7 @@ def test_a_second_address_is_tried_when_the_first_is_dead(provider: Provider) ->
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A certificate for ``api.test`` with its key, signed by itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "api.test")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("api.test")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    secret = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    path = tmp_path / "certificate.pem"
-    path.write_bytes(made.public_bytes(serialization.Encoding.PEM) + secret)
-    return path
+    return write_certificate(tmp_path / "certificate.pem", "api.test")
 
 
 def test_tls_verifies_the_name_while_the_address_is_pinned(certificate: Path) -> None:

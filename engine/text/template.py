@@ -54,6 +54,12 @@ def indexed_text(key: str, metadata: Mapping[str, object]) -> IndexedText:
     return IndexedText(title.strip(), _spoken(metadata), " ".join(_searchable(metadata)))
 
 
+def speaker_of(metadata: Mapping[str, object]) -> str:
+    """Who said it, when the metadata tells; at most 100 characters."""
+    speaker = metadata.get("speaker")
+    return speaker.strip()[:100] if isinstance(speaker, str) else ""
+
+
 def embedded_text(title: str, body: str) -> str:
     """The text that a passage's vector stands for."""
     return f"{title}\n{body}" if title else body

@@ -25,6 +25,19 @@ def cosine(a: Sequence[float] | Vector, b: Sequence[float] | Vector) -> float:
     return min(1.0, max(-1.0, product))
 
 
+def distance(a: Sequence[float] | Vector, b: Sequence[float] | Vector) -> float:
+    """Euclidean distance of two vectors as they are. Raises ``DimensionMismatch``."""
+    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if first.shape != second.shape:
+        raise DimensionMismatch("The vectors have different dimensions.")
+    return float(np.linalg.norm(first - second))
+
+
+def closeness(apart: float) -> float:
+    """The first system's score of a distance: ``1 / (1 + distance)``, 1 for equal vectors."""
+    return 1.0 / (1.0 + apart)
+
+
 def unit(vector: Sequence[float] | Vector, dim: int) -> Vector:
     """The vector at length one, as float32.
 

@@ -7,10 +7,10 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Router
 
-from engine.types import Match, MemoryType
 from memory.api.auth import caller
-from memory.api.present import STRATEGIES, preview_out
+from memory.api.present import preview_out
 from memory.api.present_engine import plans_out, status_out, summarized_out
+from memory.api.requests import retrieve_request
 from memory.api.schemas.engine import (
     PreviewIn,
     PreviewOut,
@@ -29,20 +29,7 @@ router = Router(tags=["engine"], by_alias=True)
 @router.post("/retrieve-preview", response=PreviewOut)
 def retrieve_preview(request: HttpRequest, payload: PreviewIn) -> dict[str, Any]:
     """What a retrieval would bring, and why. Changes nothing."""
-    wanted = retrieval.RetrieveRequest(
-        query=payload.query,
-        mode=STRATEGIES[payload.strategy],
-        limit=payload.limit,
-        max_tokens=payload.max_tokens,
-        owner=payload.api_key_id or None,
-        all_owners=payload.all_owners,
-        session=payload.session_id or None,
-        reach=payload.scope,
-        types=tuple(MemoryType(name) for name in payload.types),
-        match=Match(payload.match),
-        trace=payload.trace,
-    )
-    return preview_out(retrieval.retrieve(caller(request), wanted))
+    return preview_out(retrieval.retrieve(caller(request), retrieve_request(payload)))
 
 
 @router.post("/reindex", response=ReindexOut)

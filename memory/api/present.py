@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from engine.text.tokens import cut_to_tokens
-from engine.types import Hit, Mode, Tier, Trace
+from engine.types import Hit, Tier, Trace
 from memory.clock import iso
 from memory.models import ApiKey, Job, Memory, MemoryRevision
 from memory.services.degraded import explain
@@ -14,12 +14,6 @@ from memory.services.exchange import memory_json
 from memory.services.listing import Stats
 from memory.services.retrieval import RetrievalView
 
-STRATEGIES: Final = {
-    "exact": Mode.KEYWORD,
-    "semantic": Mode.VECTOR,
-    "hybrid": Mode.HYBRID,
-    "recent": Mode.RECENT,
-}
 _STRATEGY_OF: Final = {
     Tier.KEYWORD: "exact",
     Tier.VECTOR: "semantic",
@@ -74,7 +68,16 @@ def preview_out(view: RetrievalView) -> dict[str, Any]:
     hits = [_hit_out(hit, view.memories[hit.passage.parent]) for hit in retrieval.hits]
     return {
         "memories": hits,
-        "resolution": _resolution(view),
+        "emptyReason": view.empty_reason or None,
+        "nearest": [
+            {
+                "id": hit.passage.parent,
+                "key": view.nearest[hit.passage.parent].key,
+                "score": hit.vector_score,
+            }
+            for hit in retrieval.nearest
+        ],
+        "resolution": resolution_out(view),
         "totalTokensUsed": sum(hit["tokens"] for hit in hits),
         "budgetMaxTokens": retrieval.query.max_tokens,
         "tookMs": retrieval.took_ms,
@@ -82,7 +85,8 @@ def preview_out(view: RetrievalView) -> dict[str, Any]:
     }
 
 
-def _resolution(view: RetrievalView) -> dict[str, Any]:
+def resolution_out(view: RetrievalView) -> dict[str, Any]:
+    """Fields of ``Resolution``."""
     retrieval = view.retrieval
     degraded = [{**asdict(item), "message": explain(item)} for item in retrieval.degraded]
     return {
@@ -91,7 +95,8 @@ def _resolution(view: RetrievalView) -> dict[str, Any]:
         "vectorStore": retrieval.vector_store,
         "strategyUsed": _STRATEGY_OF[retrieval.tier],
         "fusion": retrieval.fusion,
-        "rerankApplied": False,
+        "rerankApplied": retrieval.reranker is not None,
+        "reranker": retrieval.reranker,
         "fallbackReason": "; ".join(item["message"] for item in degraded) or None,
         "degraded": degraded,
     }
@@ -114,6 +119,7 @@ def _hit_out(hit: Hit, memory: Memory) -> dict[str, Any]:
         "vecRank": hit.vector_rank,
         "ftsRank": hit.keyword_rank,
         "fusedScore": hit.fused_score,
+        "rerankScore": hit.rerank_score,
         "truncated": hit.is_truncated,
     }
 

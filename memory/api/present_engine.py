@@ -10,7 +10,8 @@ from pydantic.alias_generators import to_camel
 
 from memory.clock import iso
 from memory.services.compaction import Outcome, Plan
-from memory.services.status import EngineStatus, TierState
+from memory.services.status import EngineStatus
+from memory.services.status_types import TierState
 
 
 def status_out(status: EngineStatus) -> dict[str, Any]:
@@ -33,7 +34,8 @@ def status_out(status: EngineStatus) -> dict[str, Any]:
             "needsReindex": covered.pending,
         },
         "qdrant": _qdrant(status.qdrant),
-        "rerank": _rerank(status.rerank),
+        "fusion": {**_tier(status.fusion), "rule": status.fusion.label},
+        "rerank": _rerank(status),
         "coverage": {to_camel(name): value for name, value in asdict(covered).items()}
         | {"percent": covered.percent},
     }
@@ -50,14 +52,15 @@ def _qdrant(tier: TierState) -> dict[str, Any]:
     }
 
 
-def _rerank(tier: TierState) -> dict[str, Any]:
+def _rerank(status: EngineStatus) -> dict[str, Any]:
+    tier = status.rerank
     is_off = tier.code == "disabled"
     return {
         "enabled": not is_off,
-        "provider": None,
-        "model": None,
-        "available": False,
-        "reason": "rerank disabled" if is_off else tier.reason,
+        "provider": None if is_off else tier.label,
+        "model": None if is_off else status.rerank_model,
+        "available": tier.state == "on",
+        "reason": "rerank disabled" if is_off else tier.reason or None,
     }
 
 

@@ -8,7 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from memory.cases import engine_areas, service_areas  # noqa: F401  (registers the adapters)
+# Importing them registers their adapters.
+from memory.cases import (  # noqa: F401
+    engine_areas,
+    install_areas,
+    model_areas,
+    net_areas,
+    service_areas,
+)
 from memory.cases.registry import CaseFile, adapter_for, agrees, wanted
 
 Say = Callable[[str], object]

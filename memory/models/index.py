@@ -16,8 +16,9 @@ class Passage(models.Model):
     """One indexed piece of a memory (or, later, of a card), with the columns a scope filters on.
 
     ``start`` and ``end`` are code points of the memory's content; ``text_hash`` stands for the
-    embedded text, ``keyword_hash`` for all that the keyword index holds. Times are milliseconds
-    since the epoch, so that SQL and numpy compare the same numbers.
+    embedded text, ``keyword_hash`` for all that the keyword index holds. ``occurred_ms`` is when
+    it was said or happened, else when it was stored; within a session it orders the turns. Times
+    are milliseconds since the epoch, so that SQL and numpy compare the same numbers.
     """
 
     class Kind(models.TextChoices):
@@ -46,7 +47,10 @@ class Passage(models.Model):
     is_shared = models.BooleanField(default=False)
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
+    speaker = models.CharField(max_length=100, blank=True, default="")
+    language = models.CharField(max_length=10, blank=True, default="")
     created_ms = models.BigIntegerField()
+    occurred_ms = models.BigIntegerField(default=0)
     retained_ms = models.BigIntegerField()
     expires_ms = models.BigIntegerField(null=True, blank=True)
 
@@ -55,6 +59,13 @@ class Passage(models.Model):
         indexes = (
             models.Index(fields=("owner", "-created_ms"), name="passage_owner_newest"),
             models.Index(fields=("-created_ms",), name="passage_newest"),
+            models.Index(fields=("owner", "occurred_ms"), name="passage_owner_occurred"),
+            # The turns beside a turn; most memories belong to no session.
+            models.Index(
+                fields=("owner", "session", "occurred_ms", "id"),
+                condition=~models.Q(session=""),
+                name="passage_turn",
+            ),
         )
 
     def __str__(self) -> str:

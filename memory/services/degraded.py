@@ -1,28 +1,89 @@
-"""Engine reasons in the words of the user's language."""
+"""Engine reasons in the words of the user's language: by their codes, never by their English."""
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from django.utils.translation import gettext as _
 
-from engine.types import Degraded
+from engine.types import Degraded, Health
+
+_RRF: Final = re.compile(r"rrf k=(\d+)")
 
 
 def explain(item: Degraded) -> str:
     """What a tier that did not serve means for the reader."""
-    texts = {
+    texts = _rerank_texts() if item.tier == "rerank" else _texts()
+    return texts.get(item.code, item.message)
+
+
+def explain_health(health: Health) -> str:
+    """Why a tier is not healthy; an empty text when nothing is wrong.
+
+    ``detail`` holds the code, and for some codes the name of the error.
+    """
+    if not health.reason:
+        return ""
+    code = str(health.detail.get("code") or "")
+    text = _faults().get(code) or _texts().get(code) or health.reason
+    return text % {"error": health.detail.get("error", "")} if code in _faults() else text
+
+
+def note_text(note: str) -> str:
+    """The note of a stage: a code of the engine, or the way two lists were fused."""
+    if found := _RRF.fullmatch(note):
+        return _("reciprocal ranks, k = %(k)s") % {"k": found[1]}
+    if note == "scores":
+        return _("normalised scores")
+    return _texts().get(note, note)
+
+
+def _texts() -> dict[str, str]:
+    return {
         "off": _("Semantic search is off."),
         "no_key": _("No remote embedding endpoint is configured."),
-        "not_installed": _("No static embedding model is installed."),
+        "not_installed": _("This model is not installed."),
         "building": _("The index of the chosen model is still being built."),
         "loading": _("The model is still being loaded; this search used words only."),
         "empty": _("No memory has a vector yet."),
         "partial": _("Some memories have no vector yet; the rest is being embedded."),
         "empty_query": _("The query holds no word to search for."),
+        "too_many_terms": _("The query has more than 64 different words."),
         "rate_limited": _("The embedding service asks us to slow down."),
         "timeout": _("The embedding service did not answer in time."),
         "request_failed": _("The embedding service failed."),
         "invalid_response": _("The embedding service sent an answer that cannot be used."),
         "model_load_failed": _("The local model could not be loaded."),
+        "model_not_installed": _("This model is not installed."),
+        "unknown_language": _("The model does not know the language of the query: words only."),
         "url_blocked": _("The address of the embedding service is not allowed."),
+        "unavailable": _("The index cannot answer now."),
     }
-    return texts.get(item.code, item.message)
+
+
+def _rerank_texts() -> dict[str, str]:
+    kept = _("Hits keep the order they had.")
+    reasons = {
+        "no_key": _("The rerank service refuses the key, or there is none."),
+        "rate_limited": _("The rerank service asks us to slow down."),
+        "timeout": _("The rerank service did not answer in time."),
+        "request_failed": _("The rerank service failed."),
+        "invalid_response": _("The rerank service sent an answer that cannot be used."),
+        "url_blocked": _("The address of the rerank service is not allowed."),
+        "not_configured": _("The rerank service has no address."),
+        "not_installed": _("No reranker of this kind is installed."),
+        "model_load_failed": _("The reranker could not be loaded."),
+        "model_not_installed": _("No reranker of this kind is installed."),
+        "loading": _("The reranker is still being loaded."),
+    }
+    return {code: f"{reason} {kept}" for code, reason in reasons.items()}
+
+
+def _faults() -> dict[str, str]:
+    return {
+        "search_failed": _("A search failed (%(error)s)."),
+        "other_analyzer": _("Built by another version of the analyzer: rebuild everything."),
+        "unreadable": _("The index cannot be read (%(error)s)."),
+        "unknown": _("It failed unexpectedly (%(error)s)."),
+    }

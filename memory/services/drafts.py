@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from engine.types import MemoryType
 from memory.errors import Invalid
+from memory.said import said
 
 MAX_KEY: Final = 500
 MAX_SESSION: Final = 200
@@ -80,7 +81,7 @@ _LONGEST: Final = {"key": MAX_KEY, "session_id": MAX_SESSION, "content": MAX_CON
 def _problem(name: str, value: Any) -> str:
     if name == "type":
         known = ", ".join(MemoryType)
-        return "" if value in set(MemoryType) else _("One of: %(types)s.") % {"types": known}
+        return "" if value in set(MemoryType) else said("One of: %(types)s.", types=known)
     if name == "metadata":
         return json_problem(value)
     if name in _MOMENTS:
@@ -90,7 +91,7 @@ def _problem(name: str, value: Any) -> str:
     if name != "session_id" and not value.strip():
         return _("This cannot be empty.")
     if len(value) > _LONGEST[name]:
-        return _("At most %(count)s characters.") % {"count": _LONGEST[name]}
+        return said("At most %(count)s characters.", count=_LONGEST[name])
     return "" if is_storable(value) else _("This holds characters that are not valid text.")
 
 
@@ -124,7 +125,7 @@ def json_problem(value: Any) -> str:
     if not is_storable(text) or "\\u0000" in text:
         return _("This holds characters that are not valid text.")
     if len(text) > MAX_METADATA:
-        return _("At most %(count)s characters.") % {"count": MAX_METADATA}
+        return said("At most %(count)s characters.", count=MAX_METADATA)
     return ""
 
 

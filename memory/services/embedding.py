@@ -211,12 +211,17 @@ def _embed_marked(
         return _one_by_one(index, source, marks, error)
     hashes = {row.id: row.text_hash for row in rows}
     with transaction.atomic():
-        current = dict(Passage.objects.filter(pk__in=hashes).values_list("pk", "text_hash"))
+        stored = Passage.objects.filter(pk__in=hashes).values_list("pk", "text_hash", "language")
+        current = {key: text_hash for key, text_hash, _language in stored}
         # A text that changed meanwhile keeps its mark: this vector is already out of date.
         valid = [i for i, row in enumerate(rows) if current.get(row.id) == row.text_hash]
         store = wiring.store_for(index)
         store.ensure()
-        store.upsert({rows[i].id: vectors[i] for i in valid}, hashes=hashes)
+        store.upsert(
+            {rows[i].id: vectors[i] for i in valid},
+            hashes=hashes,
+            languages={key: language for key, _text_hash, language in stored},
+        )
         index.marks.filter(passage__in=[rows[i].id for i in valid]).delete()
     return len(valid), 0
 

@@ -19,6 +19,7 @@ from memory.clock import iso, now
 from memory.errors import Invalid, TierDown
 from memory.models import ApiKey, Job, Memory
 from memory.principal import ALL_SCOPES, Principal
+from memory.said import parts
 from memory.services import access, audit, keys, memories
 from memory.services.drafts import MemoryDraft
 from memory.services.records import draft_of, owner_of
@@ -32,10 +33,14 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One record that was skipped: its place in the file (from 1) and why."""
+    """One record that was skipped: its place in the file (from 1) and why.
+
+    ``parts`` is the same as ``message`` in the form that any reader's language can be made of.
+    """
 
     place: int
     message: str
+    parts: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -54,11 +59,11 @@ class ImportReport:
         """Records a second."""
         return self.total / self.seconds if self.seconds else 0.0
 
-    def skip(self, place: int, message: str) -> None:
+    def skip(self, place: int, reasons: Sequence[str]) -> None:
         """Count a record that cannot be stored."""
         self.skipped += 1
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(place, message))
+            self.problems.append(Problem(place, "; ".join(reasons), parts(reasons)))
 
 
 def memory_json(memory: Memory) -> dict[str, Any]:
@@ -160,7 +165,7 @@ def import_records(
                     draft = replace(draft, is_shared=False)
                 named = None if fixed or not isinstance(record, dict) else owner_of(record)
             except Invalid as error:
-                report.skip(place, "; ".join(error.fields.values()) or error.message)
+                report.skip(place, list(error.fields.values()) or [error.message])
             else:
                 drafts.setdefault(named, []).append(draft)
         _store(principal, fixed, drafts, report)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.text.chunk import chunks
-from engine.text.template import embedded_text, indexed_text, text_hash
+from engine.text.language import language_of
+from engine.text.template import embedded_text, indexed_text, speaker_of, text_hash
 from memory import wiring
 from memory.clock import to_ms
 from memory.models import Memory, Passage, PassageChange, VectorIndex, VectorMark
@@ -26,6 +27,7 @@ class _Piece:
     end: int
     text_hash: str
     keyword_hash: str
+    embedded: str
 
 
 @dataclass(slots=True)
@@ -96,7 +98,7 @@ def _pieces(memory: Memory) -> list[_Piece]:
         embedded = embedded_text(text.title, body)
         # The keyword index also narrows by owner and shared mark, so those count as its text.
         held = text_hash(f"{memory.api_key_id}\0{memory.is_shared}\0{embedded}\0{text.meta}")
-        pieces.append(_Piece(chunk.start, chunk.end, text_hash(embedded), held))
+        pieces.append(_Piece(chunk.start, chunk.end, text_hash(embedded), held, embedded))
     return pieces
 
 
@@ -107,6 +109,9 @@ def _fill(row: Passage, memory: Memory, piece: _Piece) -> Passage:
     row.session, row.type = memory.session_id, memory.type
     row.is_shared, row.is_pinned = memory.is_shared, memory.is_pinned
     row.is_archived = memory.archived_at is not None
+    row.speaker = speaker_of(memory.metadata)
+    row.language = language_of(piece.embedded)
+    row.occurred_ms = to_ms(memory.occurred_at or memory.created_at)
     row.created_ms, row.retained_ms = to_ms(memory.created_at), to_ms(memory.retained_at)
     row.expires_ms = to_ms(memory.expires_at) if memory.expires_at else None
     return row
@@ -123,6 +128,9 @@ _COLUMNS = (
     "is_shared",
     "is_pinned",
     "is_archived",
+    "speaker",
+    "language",
+    "occurred_ms",
     "created_ms",
     "retained_ms",
     "expires_ms",

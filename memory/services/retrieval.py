@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -12,19 +12,23 @@ from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
+from engine.embed.catalogue import ModelEntry
 from engine.errors import InvalidQuery
 from engine.keyword.limits import check_query
-from engine.retrieve import Tiers
+from engine.rank.priors import Priors
+from engine.retrieve import FusionRule, Tiers
 from engine.retrieve import retrieve as run
-from engine.types import Degraded, Fusion, Match, MemoryType, Mode, Query, Retrieval
-from memory import wiring
+from engine.types import Degraded, Fusion, Hit, Match, MemoryType, Mode, Query, Retrieval, Scope
+from memory import rerankers, wiring
 from memory.clock import now
 from memory.errors import Invalid, from_engine
+from memory.model_facts import entry_of
 from memory.models import ApiKey, Memory, MemoryUse, RetrievalCount, VectorIndex
 from memory.passage_reader import PassageReader
 from memory.principal import Principal
 from memory.services import access, audit, embedding, lifetimes
 from memory.services.drafts import is_storable
+from memory.stored_settings import Settings
 
 BACKFILL_MS: Final = 60.0
 LOADING_WAIT_S: Final = 0.1
@@ -57,10 +61,23 @@ class RetrieveRequest:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalView:
-    """A retrieval with the memories its hits belong to, by id."""
+    """A retrieval with the memories its hits belong to, by id.
+
+    ``nearest`` are those of what came closest when nothing reached the relevance floor.
+    """
 
     retrieval: Retrieval
     memories: Mapping[str, Memory] = field(default_factory=dict)
+    nearest: Mapping[str, Memory] = field(default_factory=dict)
+
+    @property
+    def empty_reason(self) -> str:
+        """Why there is no hit: ``no_budget``, ``below_floor`` or ``none``; empty with a hit."""
+        if self.retrieval.hits:
+            return ""
+        if self.retrieval.query.max_tokens <= 0:
+            return "no_budget"
+        return "below_floor" if self.retrieval.nearest else "none"
 
 
 def retrieve(
@@ -73,22 +90,16 @@ def retrieve(
     """
     access.require(principal, "read")
     started = time.perf_counter()
-    owners = _owners(principal, request)
-    _check(request)
-    view = lifetimes.View(
-        session=request.session or None,
-        types=request.types,
-        include_shared=request.reach == "global",
-        with_retention=purpose != "evaluate",
-    )
-    scope = lifetimes.scope(owners, view=view)
+    owners = owners_of(principal, request)
+    check(request)
+    scope = scope_of(request, owners, with_retention=purpose != "evaluate")
     uses_vectors = request.mode in (Mode.VECTOR, Mode.HYBRID)
     if uses_vectors:
         embedding.backfill(scope, budget_ms=BACKFILL_MS)
     reader = PassageReader()
     wait_s = None if purpose == "evaluate" else LOADING_WAIT_S * uses_vectors
-    retrieval = run(_query(request), scope, tiers(reader, wait_s=wait_s))
-    memories = {hit.passage.parent: reader.memories[hit.passage.parent] for hit in retrieval.hits}
+    retrieval = run(query_of(request), scope, tiers(reader, wait_s=wait_s))
+    memories = _memories(reader, retrieval.hits)
     if purpose == "client":
         _count_uses(memories)
     if purpose != "evaluate" and principal.kind != "system":
@@ -99,10 +110,28 @@ def retrieve(
             took_ms = (time.perf_counter() - started) * 1000
             action = f"retrieve.{purpose}"
             audit.record(principal, action, owner=owner, ids=memories, duration_ms=took_ms)
-    return RetrievalView(retrieval, memories)
+    return RetrievalView(retrieval, memories, _memories(reader, retrieval.nearest))
 
 
-def _query(request: RetrieveRequest) -> Query:
+def _memories(reader: PassageReader, hits: Iterable[Hit]) -> dict[str, Memory]:
+    return {hit.passage.parent: reader.memories[hit.passage.parent] for hit in hits}
+
+
+def scope_of(
+    request: RetrieveRequest, owners: list[ApiKey] | None, *, with_retention: bool = True
+) -> Scope:
+    """What a request may see of its owners now."""
+    view = lifetimes.View(
+        session=request.session or None,
+        types=request.types,
+        include_shared=request.reach == "global",
+        with_retention=with_retention,
+    )
+    return lifetimes.scope(owners, view=view)
+
+
+def query_of(request: RetrieveRequest) -> Query:
+    """A request as the engine is asked it."""
     return Query(
         text=request.query.strip(),
         mode=request.mode,
@@ -125,6 +154,8 @@ def tiers(reader: PassageReader, *, wait_s: float | None = None) -> Tiers:
     off = _why_off(resolved, has_index=index is not None) if source is None else None
     if source and wait_s is not None and not wiring.is_ready(source, wait_s=wait_s):
         source, off = None, Degraded("vector", "loading", "the model is still being loaded")
+    reranker, rerank_off = rerankers.chosen_reranker(chosen, source, wiring.http_client)
+    entry = entry_of(index) if index and source else None
     return Tiers(
         keyword=wiring.keyword_index(),
         passages=reader,
@@ -132,10 +163,31 @@ def tiers(reader: PassageReader, *, wait_s: float | None = None) -> Tiers:
         store=wiring.store_for(index) if index and source else None,
         vector_off=off,
         notes=_notes(index),
-        fusion=Fusion(chosen.fusion),
-        rrf_k=django_settings.MEMORY_RRF_K,
+        fusion=_fusion(chosen),
+        languages=entry.scripts if entry else None,
+        floor=_floor(chosen, entry),
+        reranker=reranker,
+        rerank_off=rerank_off,
+        priors=Priors(chosen.recency_weight, chosen.use_weight),
         depth=django_settings.MEMORY_VEC_TOP_K,
     )
+
+
+def _fusion(chosen: Settings) -> FusionRule:
+    weights = chosen.fusion_weights
+    return FusionRule(
+        Fusion(chosen.fusion),
+        rrf_k=django_settings.MEMORY_RRF_K,
+        keyword=weights.get("keyword"),
+        vector=weights.get("vector"),
+    )
+
+
+def _floor(chosen: Settings, entry: ModelEntry | None) -> float | None:
+    """The cosine below which nothing is relevant: as set, or as measured for the model."""
+    if isinstance(chosen.relevance_floor, float):
+        return chosen.relevance_floor
+    return entry.floor if entry is not None and chosen.relevance_floor == "auto" else None
 
 
 def _why_off(resolved: wiring.Resolved, *, has_index: bool) -> Degraded:
@@ -154,7 +206,8 @@ def _notes(index: VectorIndex | None) -> tuple[Degraded, ...]:
     return (Degraded("vector", "partial", message),)
 
 
-def _owners(principal: Principal, request: RetrieveRequest) -> list[ApiKey] | None:
+def owners_of(principal: Principal, request: RetrieveRequest) -> list[ApiKey] | None:
+    """Whose memories a request searches; None for those of every owner."""
     if request.all_owners and access.may_name_owners(principal):
         return None
     owner = access.read_owner(principal, request.owner)
@@ -162,7 +215,8 @@ def _owners(principal: Principal, request: RetrieveRequest) -> list[ApiKey] | No
     return [owner or access.default_key()]
 
 
-def _check(request: RetrieveRequest) -> None:
+def check(request: RetrieveRequest) -> None:
+    """Raise ``Invalid`` for a query over the limits."""
     if request.mode is Mode.RECENT:
         return
     if not is_storable(request.query):

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from memory import secretbox, wiring
 from memory.clock import now
+from memory.errors import Invalid
 from memory.models import EngineSettings, Passage
 from memory.principal import Principal
-from memory.services import access, audit, embedding
+from memory.services import access, audit, embedding, models
 from memory.stored_settings import MEMORY_FIELDS, QDRANT_FIELDS, Field, Settings
 
 SOURCE: Final = (
@@ -42,8 +44,10 @@ def qdrant_as_json(settings: Settings) -> dict[str, Any]:
 def update(principal: Principal, changes: Mapping[str, Any]) -> Settings:
     """Change memory settings by API name. Values are validated by the caller's schema.
 
-    Another embedding source starts the job that builds its index.
+    Another embedding source starts the job that builds its index. Raises ``Invalid`` for a local
+    model that is not installed.
     """
+    _check_model(changes.get("localModel"))
     with transaction.atomic():
         before = wiring.settings()
         after = _update(principal, changes, MEMORY_FIELDS)
@@ -51,6 +55,13 @@ def update(principal: Principal, changes: Mapping[str, Any]) -> Settings:
         if is_other and Passage.objects.exists():
             embedding.embed_soon()
     return after
+
+
+def _check_model(name: str | None) -> None:
+    if name is None or name in dict(models.installed_embedders()):
+        return
+    message = _("This model is not installed here.")
+    raise Invalid(message, fields={"localModel": message})
 
 
 def update_qdrant(principal: Principal, changes: Mapping[str, Any]) -> Settings:

@@ -5,42 +5,29 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from engine.errors import EngineError
 from engine.types import Degraded, Health, Mode
-from memory import wiring
+from memory import rerankers, wiring
 from memory.errors import ServiceError
 from memory.models import Job, Passage, VectorIndex
 from memory.principal import SYSTEM, Principal
-from memory.services import access, embedding, memories, passages
-from memory.services.degraded import explain
+from memory.services import access, embedding, memories, models, passages
+from memory.services.degraded import explain, explain_health
 from memory.services.drafts import MemoryDraft
 from memory.services.embedding import Coverage
-from memory.services.retrieval import RetrieveRequest, retrieve
+from memory.services.retrieval import LOADING_WAIT_S, RetrieveRequest, retrieve
+from memory.services.status_order import fusion_state, rerank_state
+from memory.services.status_types import State, TierState
+from memory.stored_settings import Settings
 
-State = Literal["on", "off", "warn", "error"]
 HEALTH_KEY: Final = "__health_check__"
-
-
-@dataclass(frozen=True, slots=True)
-class TierState:
-    """One tier: ``name`` keyword, embedding, vectorStore, qdrant or rerank."""
-
-    name: str
-    state: State
-    label: str
-    reason: str
-    facts: tuple[tuple[str, str], ...] = ()
-    code: str = ""
-
-    @property
-    def available(self) -> bool:
-        """Whether the tier serves now."""
-        return self.state in ("on", "warn")
+LARGE: Final = 50_000
+"""Vectors from which an index is read in the background rather than for its status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +37,14 @@ class EngineStatus:
     keyword: TierState
     embedding: TierState
     vector_store: TierState
-    qdrant: TierState
+    fusion: TierState
     rerank: TierState
+    qdrant: TierState
     coverage: Coverage
     source: str | None = None
     model: str | None = None
     dimensions: int | None = None
+    rerank_model: str | None = None
     cache_hits: int = 0
     cache_misses: int = 0
     cache_size: int = 0
@@ -63,7 +52,8 @@ class EngineStatus:
     @property
     def tiers(self) -> tuple[TierState, ...]:
         """The tiers in the order the studio shows them."""
-        return (self.keyword, self.embedding, self.vector_store, self.qdrant, self.rerank)
+        ordering = (self.fusion, self.rerank, self.qdrant)
+        return (self.keyword, self.embedding, self.vector_store, *ordering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +77,30 @@ def engine_status(principal: Principal) -> EngineStatus:
     source = resolved.source
     index = embedding.active_index()
     stats = source.stats if source and sees_all else None
+    chosen = wiring.settings()
+    has_vectors = source is not None and index is not None
     return EngineStatus(
         keyword=_keyword(),
         embedding=_embedding(resolved),
         vector_store=_vector_store(index, covered),
+        fusion=fusion_state(chosen, has_vectors=has_vectors),
+        rerank=rerank_state(chosen, _rerank_off(chosen, index)),
         qdrant=_qdrant(),
-        rerank=_rerank(),
         coverage=covered,
         source=resolved.family if source else None,
         model=source.model if source else None,
         dimensions=index.dim if index else None,
+        rerank_model=chosen.rerank_provider_model,
         cache_hits=stats.hits if stats else 0,
         cache_misses=stats.misses if stats else 0,
         cache_size=stats.size if stats else 0,
     )
+
+
+def _rerank_off(chosen: Settings, index: VectorIndex | None) -> Degraded | None:
+    """Why the chosen reranker cannot run; building one asks nothing and loads nothing."""
+    source = wiring.source_for(index, chosen) if index else None
+    return rerankers.chosen_reranker(chosen, source, wiring.http_client)[1]
 
 
 def coverage(principal: Principal) -> Coverage:
@@ -113,12 +113,19 @@ def _keyword() -> TierState:
     index = wiring.keyword_index()
     health = index.health()
     state: State = "on" if health.available else "error"
-    facts = (
+    facts = [
         (_("Index"), "SQLite FTS5"),
         (_("Ranking"), "BM25 5 / 1 / 2"),
         (_("Passages"), f"{index.count() if health.available else 0:,}"),
-    )
-    return TierState("keyword", state, "FTS5", health.reason, facts)
+    ]
+    in_memory = health.detail.get("passages_in_memory")
+    if isinstance(in_memory, int):
+        facts.append((_("In memory"), f"{in_memory:,}"))
+    reason = explain_health(health)
+    if health.detail.get("building"):
+        # Nothing is slower for long, and nothing is missing: the database answers meanwhile.
+        reason = reason or _("A part is being read into memory; the database answers meanwhile.")
+    return TierState("keyword", state, "FTS5", reason, tuple(facts))
 
 
 def _embedding(resolved: wiring.Resolved) -> TierState:
@@ -140,7 +147,7 @@ def _embedding(resolved: wiring.Resolved) -> TierState:
     stats = source.stats
     facts.append((_("Query cache"), f"{stats.hits} / {stats.hits + stats.misses}"))
     state: State = "on" if health.available else "error"
-    return TierState("embedding", state, source.model, health.reason, tuple(facts))
+    return TierState("embedding", state, source.model, explain_health(health), tuple(facts))
 
 
 def _vector_store(index: VectorIndex | None, covered: Coverage) -> TierState:
@@ -148,14 +155,18 @@ def _vector_store(index: VectorIndex | None, covered: Coverage) -> TierState:
         reason = _("No memory has a vector yet.")
         return TierState("vectorStore", "off", "in-process", reason, code="empty")
     store = wiring.store_for(index)
-    health = store.health()
     facts = (
         (_("Store"), store.name),
         (_("Vectors"), f"{covered.indexed:,}"),
         (_("Signature"), index.signature),
     )
+    if covered.indexed >= LARGE and not wiring.is_store_ready(store, wait_s=LOADING_WAIT_S):
+        # A status page must not take the seconds that a large index does.
+        reason = _("The index is being read into memory; until then searches wait for it.")
+        return TierState("vectorStore", "warn", store.name, reason, facts, "loading")
+    health = store.health()
     if not health.available:
-        return TierState("vectorStore", "error", store.name, health.reason, facts)
+        return TierState("vectorStore", "error", store.name, explain_health(health), facts)
     if wiring.settings().vector_store not in ("auto", store.name):
         reason = _("The store “%(name)s” is not available here; the in-process index serves.") % {
             "name": wiring.settings().vector_store
@@ -197,15 +208,6 @@ def _qdrant() -> TierState:
     return TierState("qdrant", "warn", "Qdrant", reason, facts, code="not_configured")
 
 
-def _rerank() -> TierState:
-    if not wiring.settings().rerank_enabled:
-        return TierState(
-            "rerank", "off", "rerank", _("Reranking is switched off."), code="disabled"
-        )
-    reason = _("No reranker is installed.")
-    return TierState("rerank", "warn", "rerank", reason, code="not_installed")
-
-
 def health(principal: Principal) -> HealthResult:
     """Write a memory of the default key, find it by its own word, erase it."""
     access.require(principal, "read")
@@ -236,12 +238,11 @@ def _round_trip() -> str:
 def embedding_providers(principal: Principal) -> list[dict[str, Any]]:
     """Providers of embedding models: the packaged local ones, and the configured endpoint."""
     access.require(principal, "read")
-    from engine.embed.catalogue import entries
-
     chosen = wiring.settings()
     local = [
-        {"id": f"local/{entry.id}", "name": entry.id, "dimensions": entry.dimension}
-        for entry in entries()
+        {"id": f"local/{model.id}", "name": model.id, "dimensions": model.dimension}
+        for model in models.local_models(principal)
+        if model.is_installed and model.use == "embedding"
     ]
     providers: list[dict[str, Any]] = [{"provider": "local", "hasKey": True, "models": local}]
     if chosen.custom_base_url and chosen.custom_model_id:

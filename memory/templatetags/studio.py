@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django import template
 from django.template.context import Context
@@ -16,7 +16,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from engine.types import Degraded
 from memory.clock import now
+from memory.models import Job
+from memory.said import told
+from memory.services.degraded import explain
 
 register = template.Library()
 
@@ -84,6 +88,13 @@ def theme(context: Context) -> str:
     """The theme the browser asked for by its cookie: ``auto``, ``light`` or ``dark``."""
     request = context.get("request")
     return chosen_theme(request.COOKIES if request is not None else {})
+
+
+@register.simple_tag(takes_context=True)
+def cookie_open(context: Context, name: str) -> str:
+    """The attribute of a part that this browser keeps unfolded; nothing otherwise."""
+    request = context.get("request")
+    return "open" if request is not None and request.COOKIES.get(name) == "open" else ""
 
 
 @register.simple_tag
@@ -204,6 +215,20 @@ def job_state(value: str) -> str:
 def job_kind(value: str) -> str:
     """The word for what a job does."""
     return str(JOB_KINDS.get(value, value))
+
+
+@register.filter
+def job_error(job: Job) -> str:
+    """Why a job failed, in the reader's language where its code is known."""
+    message = _(job.message) if job.message else job.error_code
+    return explain(Degraded("job", job.error_code, message))
+
+
+@register.filter
+def problem_text(problem: Mapping[str, Any]) -> str:
+    """Why one record of an import was skipped."""
+    kept = problem.get("parts") or [{"text": problem["message"]}]
+    return told(kept)
 
 
 def _full(value: datetime) -> str:

@@ -33,6 +33,10 @@ ROUTES: Final = (
     Route("POST", f"{MEMORY}/restore", "write"),
     Route("GET", f"{MEMORY}/history", "read"),
     Route("POST", "/api/memory/retrieve-preview", "read", {"query": "tea"}, strict=True),
+    Route("POST", "/api/memory/tokenizer-lens", "read", {"text": "tea"}, strict=True),
+    Route(
+        "POST", "/api/memory/why-not", "read", {"query": "tea", "memoryId": MISSING}, strict=True
+    ),
     Route("POST", "/api/memory/reindex", "manage", {}, strict=True),
     Route("POST", "/api/memory/summarize", "read", {"dryRun": True}, strict=True),
     Route("POST", f"/api/memory/summarize/{MISSING}/undo", "write"),

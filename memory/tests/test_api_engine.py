@@ -45,6 +45,8 @@ def test_preview_01_a_query_is_enough(alice: Any, work: Work) -> None:
     answer = alice.call("POST", PREVIEW, {"query": "tea"}).json()
     assert set(answer) == {
         "memories",
+        "emptyReason",
+        "nearest",
         "resolution",
         "totalTokensUsed",
         "budgetMaxTokens",
@@ -195,7 +197,9 @@ def _owner(name: str) -> int:
 
 def test_engine_status_01_what_is_packaged_serves_and_what_is_off_says_so(manager: Any) -> None:
     answer = manager.call("GET", "/api/memory/engine-status").json()
-    assert set(answer) == {"keyword", "embedding", "vectorStore", "qdrant", "rerank", "coverage"}
+    tiers = {"keyword", "embedding", "vectorStore", "fusion", "rerank", "qdrant"}
+    assert set(answer) == tiers | {"coverage"}
+    assert answer["fusion"]["rule"] == "scores"
     assert (answer["embedding"]["source"], answer["embedding"]["available"]) == ("local", True)
     assert set(answer["embedding"]["cacheStats"]) == {"hits", "misses", "size"}
     assert answer["rerank"] == {

@@ -9,6 +9,7 @@ import pytest
 
 from memory.models import AuditEntry, EngineSettings
 from memory.principal import SCOPES
+from memory.services import settings as settings_service
 from memory.tests.rest import refusal
 
 Api = Callable[..., Any]
@@ -43,6 +44,12 @@ def test_retrieval_config_01_the_defaults_are_those_of_the_first_system(manager:
         "customBaseUrl": None,
         "customModelId": None,
         "autoSummarize": False,
+        "customProtocol": "compatible",
+        "fusionWeights": {},
+        "rerankKind": None,
+        "rerankBaseUrl": None,
+        "recencyWeight": 0.0,
+        "useWeight": 0.0,
     }
     assert {name: found[name] for name in expected} == expected
 
@@ -114,6 +121,16 @@ def test_a_secret_is_sealed_at_rest_and_shown_as_a_mask_only(manager: Any) -> No
         ({"customBaseUrl": "x" * 3000}, "customBaseUrl"),
         ({"fallbackBackends": "sqlite"}, "fallbackBackends"),
         ({"backendConfigs": {"a": 1}}, "backendConfigs.a"),
+        ({"fusionWeights": {"keyword": 11}}, "fusionWeights.keyword"),
+        ({"fusionWeights": {"stars": 1}}, "fusionWeights.stars.[key]"),
+        ({"rerankKind": "magic"}, "rerankKind"),
+        ({"rerankProtocol": "soap"}, "rerankProtocol"),
+        ({"rerankBaseUrl": "ftp://x"}, "rerankBaseUrl"),
+        ({"recencyWeight": 1.5}, "recencyWeight"),
+        ({"useWeight": -0.1}, "useWeight"),
+        ({"customProtocol": "soap"}, "customProtocol"),
+        ({"localModel": "../etc"}, "localModel"),
+        ({"localModel": "not-there"}, "localModel"),
     ],
 )
 def test_settings_out_of_bounds_are_422_and_change_nothing(
@@ -122,6 +139,45 @@ def test_settings_out_of_bounds_are_422_and_change_nothing(
     error = refusal(manager.call("PUT", MEMORY, body), 422, "invalid")
     assert list(error["fields"]) == [field]
     assert not EngineSettings.objects.exists()
+
+
+@pytest.mark.parametrize("value", ["off", "auto", 0.25, -1, 1])
+def test_the_relevance_floor_is_a_word_or_a_cosine(manager: Any, value: Any) -> None:
+    assert manager.call("PUT", MEMORY, {"relevanceFloor": value}).json()["relevanceFloor"] == value
+
+
+@pytest.mark.parametrize("value", ["high", 1.5, -2, True])
+def test_another_relevance_floor_is_422(manager: Any, value: Any) -> None:
+    error = refusal(manager.call("PUT", MEMORY, {"relevanceFloor": value}), 422, "invalid")
+    assert all(name.startswith("relevanceFloor") for name in error["fields"])
+
+
+def test_the_key_of_a_rerank_service_is_sealed_and_masked(manager: Any) -> None:
+    answer = manager.call("PUT", MEMORY, {"rerankApiKey": "rk-secret-4321"})
+    assert (answer.json()["hasRerankApiKey"], answer.json()["rerankApiKeyMasked"]) == (
+        True,
+        "***4321",
+    )
+    assert "rk-secret" not in str(EngineSettings.objects.get().stored)
+    assert manager.call("PUT", MEMORY, {"rerankApiKey": ""}).json()["hasRerankApiKey"] is False
+
+
+@pytest.mark.parametrize(
+    ("body", "reranker"),
+    [
+        ({}, "none"),
+        ({"rerankEnabled": True}, "light"),
+        ({"rerankEnabled": True, "rerankProviderModel": "acme/rerank-2"}, "remote"),
+        ({"rerankEnabled": True, "rerankKind": "late"}, "late"),
+        ({"rerankEnabled": True, "rerankKind": "none"}, "none"),
+        ({"rerankEnabled": False, "rerankKind": "light"}, "none"),
+    ],
+)
+def test_the_first_systems_switch_and_ours_choose_the_reranker(
+    manager: Any, body: dict[str, Any], reranker: str
+) -> None:
+    manager.call("PUT", MEMORY, body)
+    assert settings_service.get().reranker == reranker
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
 from memory import jobs
 from memory.models import ApiKey, Job, Memory
 from memory.principal import SYSTEM, Principal
+from memory.said import told
 from memory.services import embedding, exchange, housekeeping, jobrows
+from memory.templatetags.studio import problem_text
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Work
 
@@ -122,3 +125,15 @@ def test_the_command_says_in_one_sentence_what_it_cannot_read(tmp_path: Path, db
     with pytest.raises(CommandError, match="not UTF-8"):
         call_command("import_memories", str(tmp_path / "binary.json"))
     assert SYSTEM.label == "system:system"
+
+
+def test_problems_are_told_in_the_readers_language(alice: Principal, work: Work) -> None:
+    row = json.dumps({"content": "x" * 200_001, "key": "k"})
+    job = exchange.start_import(alice, io.BytesIO(row.encode()), owner=None)
+    work()
+    problem = jobrows.get(alice, job.pk).result["problems"][0]
+    assert problem["message"] == "At most 200000 characters."
+    with translation.override("ja"):
+        assert told(problem["parts"]) == "200000文字以内で入力してください。"
+        assert problem_text(problem) == told(problem["parts"])
+    assert problem_text({"message": "There is no text in it."}) == "There is no text in it."

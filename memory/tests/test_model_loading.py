@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event
 from typing import Any
 
 import pytest
 
-from engine.types import Tier
+from engine.types import Health, Tier
 from memory import wiring
 from memory.principal import Principal
 from memory.services.retrieval import RetrieveRequest, retrieve
@@ -48,3 +49,25 @@ def test_evaluation_waits_for_the_model(
     work()
     answer = retrieve(alice, RetrieveRequest("tea"), purpose="evaluate").retrieval
     assert answer.tier is Tier.HYBRID
+
+
+class SlowStore:
+    """A store that reads itself into memory once the gate is open."""
+
+    def __init__(self) -> None:
+        self.gate = Event()
+        self.is_loaded = False
+
+    def health(self) -> Health:
+        """Load, then be healthy."""
+        self.gate.wait(30)
+        self.is_loaded = True
+        return Health(True)
+
+
+def test_a_large_index_is_read_in_the_background() -> None:
+    store = SlowStore()
+    assert wiring.is_ready(store, wait_s=0.01) is False
+    store.gate.set()
+    assert wiring.is_ready(store, wait_s=30) is True
+    assert wiring.is_ready(store, wait_s=0) is True

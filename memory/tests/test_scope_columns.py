@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engine import scope_sql
 from engine.types import MemoryType, Scope, Signature
-from engine.vectors.flat import FlatIndex
+from engine.vectors.in_process import InProcessIndex
 from memory import wiring
 from memory.models import ApiKey, Passage, PassageChange
 from memory.passage_reader import PassageReader
@@ -142,7 +142,7 @@ def test_sql_the_flat_index_and_the_orm_see_the_same_passages(
     by_sql = {row[0] for row in wiring.connect().execute(query, params).fetchall()}
     assert by_sql == _orm(scope)
     assert set(PassageReader().recent(scope, 100)) == by_sql
-    store = FlatIndex(wiring.connect, signature=Signature("t", "t", "1", 2), index_id=99)
+    store = InProcessIndex(wiring.connect, signature=Signature("t", "t", "1", 2), index_id=99)
     store.ensure()
     vector = np.array([1, 0], np.float32)
     store.upsert(dict.fromkeys(ids, vector), hashes=dict.fromkeys(ids, ""))

@@ -9,7 +9,8 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
-from memory.services.status import EngineStatus, TierState
+from memory.services.status import EngineStatus
+from memory.services.status_types import TierState
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ TITLES: Final[Mapping[str, tuple[Promise, Promise]]] = {
     "embedding": (gettext_lazy("Embedding"), gettext_lazy("Turns text into vectors.")),
     "vectorStore": (gettext_lazy("Vector store"), gettext_lazy("Finds what means the same.")),
     "qdrant": (gettext_lazy("Qdrant"), gettext_lazy("For very large collections.")),
+    "fusion": (gettext_lazy("Fusion"), gettext_lazy("Makes one order of both lists.")),
     "rerank": (gettext_lazy("Rerank"), gettext_lazy("Puts the best hits in order again.")),
 }
 
@@ -51,6 +53,7 @@ def tier_cards(state: EngineStatus) -> list[Card]:
             else Action(gettext_lazy("Choose store"), href="#set-vector_store")
         ),
         "qdrant": Action(gettext_lazy("Configure"), href="#set-qdrant_enabled"),
-        "rerank": Action(gettext_lazy("Configure"), href="#set-rerank_enabled"),
+        "fusion": Action(gettext_lazy("Configure"), href="#set-fusion"),
+        "rerank": Action(gettext_lazy("Configure"), href="#set-rerank"),
     }
     return [Card(tier, *TITLES[tier.name], actions[tier.name]) for tier in state.tiers]

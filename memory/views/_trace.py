@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from engine.types import Hit, Retrieval, Stage, StageEntry, Trace
 from memory.models import Memory, Passage
+from memory.services.degraded import note_text
 from memory.services.retrieval import RetrievalView
 
 MOST_CANDIDATES: Final = 60
@@ -20,17 +21,26 @@ STAGES: Final[Mapping[str, Promise]] = {
     "embed": pgettext_lazy("stage", "embed query"),
     "vector": pgettext_lazy("stage", "vector"),
     "fuse": pgettext_lazy("stage", "fuse"),
+    "conversation": pgettext_lazy("stage", "conversation"),
+    "priors": pgettext_lazy("stage", "priors"),
     "rerank": pgettext_lazy("stage", "rerank"),
+    "floor": pgettext_lazy("stage", "relevance floor"),
+    "match": pgettext_lazy("stage", "words it must hold"),
     "collapse": pgettext_lazy("stage", "one per memory"),
     "limit": pgettext_lazy("stage", "limit"),
     "budget": pgettext_lazy("stage", "budget"),
+    "scope": pgettext_lazy("stage", "scope"),
+    "index": pgettext_lazy("stage", "index"),
+    "lists": pgettext_lazy("stage", "lists"),
 }
-DIGITS: Final = {"budget": 0, "fuse": 4, "collapse": 4}
+DIGITS: Final = {"budget": 0, "fuse": 4, "conversation": 4, "priors": 4, "collapse": 4}
 DROPPED: Final[Mapping[str, Promise]] = {
     "gone": gettext_lazy("no longer exists"),
     "same_memory": gettext_lazy("another piece of this memory ranks higher"),
     "limit": gettext_lazy("beyond the limit"),
     "budget": gettext_lazy("does not fit the budget"),
+    "below_floor": gettext_lazy("below the relevance floor"),
+    "match": gettext_lazy("does not hold the words it must"),
 }
 
 
@@ -136,6 +146,13 @@ def left_out(found: list[Candidate]) -> list[Candidate]:
     return [c for c in found if c.memory is not None and c.cells and c.cells[-1].dropped]
 
 
+def nearest(retrieval: Retrieval, found: list[Candidate]) -> list[tuple[Candidate, float | None]]:
+    """What came closest to the relevance floor when nothing reached it, with its cosine."""
+    shown = {candidate.passage_id: candidate for candidate in found if candidate.memory}
+    near = (hit for hit in retrieval.nearest if hit.passage.id in shown)
+    return [(shown[hit.passage.id], hit.vector_score) for hit in near]
+
+
 def _order(retrieval: Retrieval, trace: Trace) -> list[int]:
     """Hits first, then by the best place any later stage gave."""
     order = dict.fromkeys(hit.passage.id for hit in retrieval.hits)
@@ -147,7 +164,9 @@ def _order(retrieval: Retrieval, trace: Trace) -> list[int]:
 def _shown(stage: Stage) -> ShownStage:
     dropped = sum(bool(entry.dropped) for entry in stage.entries)
     label = str(STAGES.get(stage.name, stage.name))
-    return ShownStage(stage.name, label, stage.took_ms, len(stage.entries), dropped, stage.note)
+    return ShownStage(
+        stage.name, label, stage.took_ms, len(stage.entries), dropped, note_text(stage.note)
+    )
 
 
 def _cell(name: str, entry: StageEntry | None) -> Cell:

@@ -13,16 +13,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memory.access_forms import PasswordForm
 from memory.errors import Conflict, Invalid
 from memory.forms import StudioForm
-from memory.services import compaction, jobrows, keys, reindex, settings, signin, status
-from memory.settings_forms import (
-    PasswordForm,
-    QdrantForm,
-    SettingsForm,
-    qdrant_form,
-    settings_form,
-)
+from memory.services import compaction, jobrows, keys, models, reindex, settings, signin, status
+from memory.settings_forms import QdrantForm, SettingsForm, qdrant_form, settings_form
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest, studio
 from memory.views._render import (
@@ -39,6 +34,7 @@ PARTIALS: Final = {
     "engine-tiers": "tiers",
     "engine-work": "work",
     "engine-settings": "settings",
+    "engine-models": "models",
     "engine-qdrant": "qdrant",
     "engine-compactions": "compactions",
     "engine-keys": "keys",
@@ -80,7 +76,8 @@ def full(request: StudioRequest) -> dict[str, Any]:
         "jobs": jobs,
         "active": [job for job in jobs if job.is_active],
         "settings": chosen,
-        "settings_form": settings_form(chosen),
+        "settings_form": settings_form(chosen, models.installed_embedders()),
+        "models": models.local_models(request.principal),
         "qdrant_form": qdrant_form(chosen),
         "compactions": compaction.recent(request.principal),
         "keys": keys.list_keys(request.principal),
@@ -92,7 +89,12 @@ def full(request: StudioRequest) -> dict[str, Any]:
 @studio("POST")
 def save_settings(request: StudioRequest) -> HttpResponse:
     """Change the memory settings."""
-    form = SettingsForm(request.POST, auto_id="set-%s")
+    form = SettingsForm(
+        request.POST,
+        auto_id="set-%s",
+        models=models.installed_embedders(),
+        chosen=settings.get().local_model,
+    )
     if form.is_valid():
         try:
             settings.update(request.principal, form.changes())

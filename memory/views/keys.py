@@ -8,10 +8,10 @@ from typing import Final
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 
+from memory.access_forms import KeyForm
 from memory.errors import Conflict, Invalid
 from memory.models import ApiKey
 from memory.services import keys
-from memory.settings_forms import KeyForm
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest, studio
 from memory.views._render import after_change, render_page, sent

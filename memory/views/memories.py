@@ -127,12 +127,15 @@ def peek(
     except NotFound:
         return None
     query = row.memory.content[:SIMILAR_LENGTH]
-    similar = urlencode({"q": query, "mode": "vector", "owner": str(row.memory.api_key.uid)})
+    owner = str(row.memory.api_key.uid)
+    similar = urlencode({"q": query, "mode": "vector", "owner": owner})
+    why = urlencode({"memory": str(row.memory.pk), "owner": owner})
     return {
         "row": row,
         "form": form or memory_form(row.memory),
         "history": memories.history(request.principal, row.memory.pk),
         "similar_url": f"{reverse('playground')}?{similar}",
+        "why_url": f"{reverse('playground')}?{why}",
     }
 
 

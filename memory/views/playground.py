@@ -10,10 +10,11 @@ from engine.types import Match, Mode
 from memory.errors import Invalid
 from memory.forms import PlaygroundForm
 from memory.models import ApiKey
+from memory.principal import Principal
 from memory.services import listing, retrieval, settings
 from memory.services.degraded import explain
-from memory.services.retrieval import RetrieveRequest
-from memory.views import _trace
+from memory.services.retrieval import RetrievalView, RetrieveRequest
+from memory.views import _expected, _lens, _trace
 from memory.views._principal import StudioRequest, studio
 from memory.views._render import current_owner, owners, render_page
 
@@ -33,9 +34,9 @@ def index(request: StudioRequest) -> HttpResponse:
         "owner_name": _owner_name(owners(request), owner),
         "result": None,
     }
-    if form.is_valid() and _is_asked(request, form):
+    if form.is_valid():
         try:
-            context["result"] = _result(request, form, owner)
+            context |= _answer(request, form, owner)
         except Invalid as error:
             form.absorb(error)
     status = form.status if form.errors else 200
@@ -51,6 +52,7 @@ def _filled(request: StudioRequest) -> dict[str, str]:
         "session": "",
         "budget": str(chosen.max_tokens),
         "limit": "20",
+        "memory": "",
     }
     return {name: request.GET.get(name, value) for name, value in defaults.items()}
 
@@ -64,24 +66,39 @@ def _owner_name(choices: list[ApiKey], owner: str) -> str:
     return next((key.name for key in choices if str(key.uid) == owner), "")
 
 
-def _result(request: StudioRequest, form: PlaygroundForm, owner: str) -> dict[str, Any]:
-    values = form.cleaned_data
-    view = retrieval.retrieve(
-        request.principal,
-        RetrieveRequest(
-            query=values["q"],
-            mode=Mode(values["mode"]),
-            match=Match(values["match"]),
-            limit=values["limit"],
-            max_tokens=values["budget"],
-            owner=owner or None,
-            all_owners=not owner,
-            session=values["session"] or None,
-            reach="global" if owner else "apiKey",
-            trace=True,
-        ),
+def _answer(request: StudioRequest, form: PlaygroundForm, owner: str) -> dict[str, Any]:
+    """What came back, and what became of the memory that was expected."""
+    principal, values = request.principal, form.cleaned_data
+    expected = _expected.find(principal, values["memory"], owner)
+    if not _is_asked(request, form):
+        return {"expected": expected}
+    wanted = _request(values, owner)
+    view = None
+    if expected is not None and expected.memory is not None:
+        expected = _expected.explain(principal, wanted, expected.memory)
+        view = expected.told.view if expected.told else None
+    view = view or retrieval.retrieve(principal, wanted)
+    return {"expected": expected, "result": _result(principal, view)}
+
+
+def _request(values: dict[str, Any], owner: str) -> RetrieveRequest:
+    return RetrieveRequest(
+        query=values["q"],
+        mode=Mode(values["mode"]),
+        match=Match(values["match"]),
+        limit=values["limit"],
+        max_tokens=values["budget"],
+        owner=owner or None,
+        all_owners=not owner,
+        session=values["session"] or None,
+        reach="global" if owner else "apiKey",
+        trace=True,
     )
+
+
+def _result(principal: Principal, view: RetrievalView) -> dict[str, Any]:
     found, shown = _trace.candidates(view.retrieval), _trace.stages(view.retrieval)
+    query = view.retrieval.query
     return {
         "retrieval": view.retrieval,
         "hits": _trace.hits(view),
@@ -89,7 +106,10 @@ def _result(request: StudioRequest, form: PlaygroundForm, owner: str) -> dict[st
         "columns": [stage for stage in shown if stage.count],
         "candidates": found,
         "left_out": _trace.left_out(found),
+        "nearest": _trace.nearest(view.retrieval, found),
+        "outcome": view.empty_reason,
         "terms": view.retrieval.trace.terms if view.retrieval.trace else (),
+        "cut": _lens.of_query(principal, query.text) if query.text else None,
         "degraded": [(item, explain(item)) for item in view.retrieval.degraded],
-        "budget": values["budget"],
+        "budget": query.max_tokens,
     }

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from memory.access_forms import SignInForm
 from memory.services import signin
-from memory.settings_forms import SignInForm
 from memory.views._notice import Notice, remember
 from memory.views._render import sent
 

@@ -13,7 +13,7 @@
     document.cookie = `${name}=${value}; path=/; max-age=31536000; samesite=lax`;
   };
 
-  // Theme, folded parts, selects that act at once
+  // Theme, folded parts
 
   const chooseTheme = (form, value) => {
     keep("theme", value);
@@ -36,18 +36,9 @@
     true,
   );
 
-  const navigate = (select) => {
-    const address = new URL(location.href);
-    ["page", "open", "edit", "session"].forEach((name) => address.searchParams.delete(name));
-    address.searchParams.set(select.name, select.value);
-    location.assign(address);
-  };
-
   document.addEventListener("change", (event) => {
     const { target } = event;
-    if (target.matches("[data-navigate]")) navigate(target);
-    else if (target.matches("[data-submit]")) target.form.submit();
-    else if (target.matches("[data-pick-all]")) {
+    if (target.matches("[data-pick-all]")) {
       all(".pick-row").forEach((box) => (box.checked = target.checked));
     }
     if (target.matches("[data-pick-all], .pick-row")) countPicked();
@@ -79,22 +70,39 @@
       document.execCommand("copy");
     }
     button.textContent = button.dataset.copied;
+    button.focus();
+  };
+
+  const unfold = (place) => {
+    const folded = place.closest("details");
+    if (folded) folded.open = true;
   };
 
   const focusTarget = (event, link) => {
     const place = find(link.hash);
     if (!place) return;
     event.preventDefault();
-    const folded = place.closest("details");
-    if (folded) folded.open = true;
+    unfold(place);
     place.focus();
+  };
+
+  // The browser sends no form with a wrong value, and cannot point at one that is folded away.
+  document.addEventListener("invalid", ({ target }) => unfold(target), true);
+
+  const leaveMenu = (target) => {
+    const menu = find("[data-menu][open]");
+    if (menu && !menu.contains(target)) menu.open = false;
   };
 
   document.addEventListener("click", (event) => {
     const { target } = event;
-    const menu = find("[data-menu][open]");
-    if (menu && !menu.contains(target)) menu.open = false;
-    if (target.closest("[data-dismiss]")) target.closest(".notice").remove();
+    leaveMenu(target);
+    if (target.closest("[data-dismiss]")) {
+      mark();
+      target.closest(".notice").remove();
+      regain();
+      makeRoom();
+    }
     const closer = target.closest("[data-dialog-close]");
     if (closer?.closest("dialog")) {
       event.preventDefault();
@@ -106,14 +114,50 @@
     if (jump) focusTarget(event, jump);
   });
 
+  // Focus that a change took away goes to the control before it, never to the page's start
+
+  const STOPS = "a[href], button:not([disabled]), input:not([type=hidden]), select, textarea, summary";
+  const stops = (part) => (part ? all(STOPS, part).filter((e) => e.getClientRects().length) : []);
+  let before = null;
+
+  const mark = () => {
+    const at = document.activeElement;
+    const part = at?.closest("#notices, section[id], form[id]");
+    before = part && { id: part.id, place: stops(part).indexOf(at) };
+  };
+
+  const regain = () => {
+    if (document.activeElement !== document.body || !before) return;
+    const left = stops(document.getElementById(before.id));
+    (left[Math.max(before.place - 1, 0)] || find("#main")).focus({ preventScroll: !left.length });
+    before = null;
+  };
+
+  // Notices stay in sight; what else sticks to the top makes room for them
+
+  const makeRoom = () => {
+    const bar = find(".bar");
+    if (!bar) return;
+    const end = getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0;
+    root.style.setProperty("--under-bar", `${end}px`);
+    root.style.setProperty("--top", `${end + find("#notices").offsetHeight}px`);
+  };
+  window.addEventListener("resize", makeRoom);
+  document.addEventListener("toggle", makeRoom, true);
+
   // Dialog: filled by htmx, emptied when closed
+
+  let opener = null;
 
   const fillDialog = () => {
     const box = dialog();
     if (!box.firstElementChild) return;
-    const before = document.activeElement?.id;
-    if (!box.open) box.showModal();
-    const again = before && box.contains(document.getElementById(before)) ? `#${before}` : "";
+    const was = document.activeElement?.id;
+    if (!box.open) {
+      opener = was;
+      box.showModal();
+    }
+    const again = was && box.contains(document.getElementById(was)) ? `#${was}` : "";
     const first =
       find("[aria-invalid=true]", box) ||
       (again && find(again, box)) ||
@@ -124,14 +168,22 @@
 
   const closeDialog = () => dialog()?.open && dialog().close();
   document.addEventListener("dialog-close", closeDialog);
-  document.addEventListener("close", (event) => event.target.replaceChildren(), true);
+  document.addEventListener(
+    "close",
+    (event) => {
+      event.target.replaceChildren();
+      // The control that opened it may have been drawn anew meanwhile.
+      if (document.activeElement === document.body) document.getElementById(opener)?.focus();
+    },
+    true,
+  );
 
   // Rows
 
   const rows = () => all("[data-rows] [data-row]");
-  const opener = (row) => row && find("[data-open]", row);
+  const linkOf = (row) => row && find("[data-open]", row);
   const peeked = () => find(".peek-body")?.dataset.memory;
-  let place = 0;
+  let [place, moving] = [0, false];
 
   const activeRow = () =>
     document.activeElement?.closest("[data-row]") || find(`[data-row="${peeked()}"]`);
@@ -147,12 +199,36 @@
     const list = rows();
     const from = list.indexOf(activeRow());
     const next = list[from < 0 ? 0 : Math.min(Math.max(from + step, 0), list.length - 1)];
-    const link = opener(next);
+    const link = linkOf(next);
     if (!link) return;
+    moving = true;
     link.focus();
+    moving = false;
     next.scrollIntoView({ block: "nearest" });
     if (peeked() && peeked() !== next.dataset.row) link.click();
   };
+
+  // In a narrow window the panel lies over the list: focus goes into it, and it goes when left
+
+  const panel = () => {
+    const body = find(".peek-body");
+    return body && getComputedStyle(body).position === "fixed" ? body : null;
+  };
+
+  const leavePanel = (target) => {
+    const body = panel();
+    if (!body || moving || body.contains(target) || target.closest("dialog")) return;
+    requestAnimationFrame(() => {
+      const { left, top, width, height } = target.getBoundingClientRect();
+      const over = document.elementFromPoint(left + width / 2, top + height / 2);
+      if (body.contains(over)) find("[data-close]", body).click();
+    });
+  };
+
+  document.addEventListener("focusin", ({ target }) => {
+    leaveMenu(target);
+    leavePanel(target);
+  });
 
   // htmx
 
@@ -163,10 +239,11 @@
     [...formData].forEach(([name, value]) => value === "" && formData.delete(name));
   });
 
-  let opened = "";
-  on("beforeSwap", ({ target }) => {
-    place = Math.max(rows().indexOf(activeRow()), 0);
-    opened = target.id === "memories-peek" ? peeked() : "";
+  on("beforeSwap", () => {
+    mark();
+    // An undo brings back what was done in the row acted on last.
+    const row = rows().indexOf(activeRow());
+    if (row >= 0 || before?.id !== "notices") place = Math.max(row, 0);
   });
 
   on("afterSwap", ({ target }) => {
@@ -174,19 +251,48 @@
     if (!find("#memories-main")) return;
     markOpen();
     countPicked();
-    if (opened && opened === peeked()) find("#peek-title").focus();
+    if (target.id === "memories-peek" && panel()) find("#peek-title").focus();
   });
 
-  on("afterSettle", ({ target }) => {
-    if (!/^memor(ies|y)-/.test(target.id)) return;
+  const settleList = () => {
     const field = find("#row-form textarea");
+    const list = rows();
     if (field && !field.form.contains(document.activeElement)) field.focus();
     else if (document.activeElement === document.body) {
-      opener(rows()[Math.min(place, rows().length - 1)])?.focus();
+      (linkOf(list[Math.min(place, list.length - 1)]) || find(".empty a"))?.focus();
     }
+  };
+
+  on("afterSettle", ({ target }) => {
+    makeRoom();
+    if (target.id === "dialog") return;
+    const wrong = find(`#${CSS.escape(target.id)} [aria-invalid=true]`);
+    if (wrong) {
+      unfold(wrong);
+      wrong.focus();
+    } else if (/^memor(ies|y)-/.test(target.id)) settleList();
+    else regain();
   });
 
-  on("beforeRequest", ({ target }) => target.setAttribute("aria-busy", "true"));
+  // Where its part of the page was drawn anew meanwhile, the control that asked is no longer in
+  // it; from outside, htmx neither finds where the answer goes nor is its event heard.
+  const keepAttached = ({ target }) => {
+    if (target.isConnected) return;
+    const shelf = document.createElement("div");
+    shelf.hidden = true;
+    shelf.append(target);
+    document.body.append(shelf);
+    setTimeout(() => shelf.remove());
+  };
+
+  on("beforeRequest", ({ elt, target }, event) => {
+    elt.addEventListener("htmx:beforeOnLoad", keepAttached, { once: true });
+    // Opening the row that is open already leads into its panel.
+    if (target.id === "memories-peek" && elt.closest("[data-row]")?.dataset.row === peeked()) {
+      event.preventDefault();
+      find("#peek-title").focus();
+    } else target.setAttribute("aria-busy", "true");
+  });
   on("afterRequest", ({ target }) => target.removeAttribute("aria-busy"));
 
   on("xhr:progress", ({ loaded, total }, event) => {
@@ -214,9 +320,14 @@
   };
   let going = 0;
 
+  const DELETE_PICKED = ".bulk-actions button[value=delete]";
+  const DELETE_ROW = "[data-row]:focus-within button[name=delete]";
+
   const SINGLE = {
     "/": () => (find("#q") || find("#play-q"))?.focus(),
     "?": () => click("#shortcuts"),
+    u: () => find("#notices [data-undo]")?.click(),
+    d: () => find(find(".pick-row:checked") ? DELETE_PICKED : DELETE_ROW)?.click(),
     j: () => move(1),
     k: () => move(-1),
     n: () => click("#new"),
@@ -240,7 +351,6 @@
   const isTyping = (target) =>
     target.isContentEditable ||
     target.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=range])");
-
   const sendsOnEnter = (target) => target.matches("[data-row-form] textarea, [data-submit-enter]");
 
   document.addEventListener("keydown", (event) => {
@@ -264,4 +374,5 @@
   });
 
   countPicked();
+  makeRoom();
 })();

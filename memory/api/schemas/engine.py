@@ -42,6 +42,7 @@ class PreviewHit(Shape):
     vec_rank: int | None
     fts_rank: int | None
     fused_score: float | None
+    rerank_score: float | None
     truncated: bool
 
 
@@ -62,14 +63,29 @@ class Resolution(Shape):
     strategy_used: str
     fusion: str | None
     rerank_applied: bool
+    reranker: str | None
     fallback_reason: str | None
     degraded: list[DegradedOut]
 
 
+class Nearest(Shape):
+    """What came closest when nothing reached the relevance floor; ``score`` is its cosine."""
+
+    id: str
+    key: str
+    score: float | None
+
+
 class PreviewOut(Shape):
-    """Hits, best first, and the account of what ran."""
+    """Hits, best first, and the account of what ran.
+
+    ``emptyReason`` is null when there is a hit, else ``below_floor`` (nothing is near enough:
+    ``nearest`` says what was), ``no_budget``, or ``none``.
+    """
 
     memories: list[PreviewHit]
+    empty_reason: str | None
+    nearest: list[Nearest]
     resolution: Resolution
     total_tokens_used: int
     budget_max_tokens: int

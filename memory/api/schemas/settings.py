@@ -9,13 +9,19 @@ from pydantic import AfterValidator, Field
 from memory.api.schemas.base import NonEmpty, Shape, Strict, Text, TypeName
 from memory.services.drafts import json_problem
 from memory.stored_settings import (
+    MAX_WEIGHT,
+    EndpointProtocol,
+    FloorName,
     FusionName,
-    ModelName,
+    ListName,
     QuantizationName,
+    RerankKind,
+    RerankProtocol,
     SourceName,
     StoreName,
     StrategyName,
     is_endpoint,
+    is_model_name,
 )
 
 Days = Annotated[int, Field(ge=1, le=365)]
@@ -38,6 +44,12 @@ def _blank_to_none(value: str | None) -> str | None:
     return text or None
 
 
+def _model_name(value: str | None) -> str | None:
+    if value is not None and not is_model_name(value):
+        raise ValueError("letters, digits and . _ - / only, at most 100")
+    return value
+
+
 def _storable(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     if problem := json_problem(value):
         raise ValueError(problem)
@@ -47,6 +59,10 @@ def _storable(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 Configs = Annotated[dict[str, dict[str, Any]], AfterValidator(_storable)]
 Endpoint = Annotated[str | None, AfterValidator(_endpoint)]
 Optional = Annotated[Text | None, AfterValidator(_blank_to_none)]
+Model = Annotated[Text | None, AfterValidator(_model_name)]
+Weight = Annotated[float, Field(ge=0, le=MAX_WEIGHT, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Floor = Annotated[float, Field(ge=-1, le=1, allow_inf_nan=False)]
 
 
 class MemorySettingsIn(Strict):
@@ -71,8 +87,17 @@ class MemorySettingsIn(Strict):
     custom_model_id: Optional = None
     custom_api_key: Text | None = None
     auto_summarize: bool | None = None
-    local_model: ModelName | None = None
+    custom_protocol: EndpointProtocol | None = None
+    local_model: Model = None
     fusion: FusionName | None = None
+    fusion_weights: dict[ListName, Weight] | None = None
+    rerank_kind: RerankKind | None = None
+    rerank_protocol: RerankProtocol | None = None
+    rerank_base_url: Endpoint = None
+    rerank_api_key: Text | None = None
+    recency_weight: Share | None = None
+    use_weight: Share | None = None
+    relevance_floor: Floor | FloorName | None = None
     retention_days_by_type: dict[TypeName, Days] | None = None
 
 

@@ -24,6 +24,8 @@ PAGES = [
     "/?q=nothing",
     "/playground/",
     "/playground/?q=green+tea&budget=10",
+    "/playground/?q=what+is+Node.js&mode=keyword&memory=MEMORY",
+    "/playground/?q=green&budget=0&memory=e",
     "/engine/",
     "/memories/add/",
     "/memories/import/",
@@ -139,3 +141,9 @@ def test_reading_and_writing_without_javascript(studio: Studio, names: dict[str,
     page.locator("#play-q").fill("green tea")
     page.get_by_role("button", name="Simulate").click()
     expect(page.locator(".hit").first).to_contain_text("green tea")
+    page.locator("#play-memory").fill("trip")
+    page.get_by_role("button", name="Why not?").click()
+    expect(page.locator(".why-not")).to_contain_text("trip")
+    assert "q=green+tea" in page.url
+    page.get_by_text("How the words were cut").click()
+    expect(page.locator(".cut-groups").last).to_contain_text("green")

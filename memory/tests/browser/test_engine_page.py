@@ -65,10 +65,9 @@ def test_each_card_has_one_action(studio: Studio, work: Work) -> None:
     ):
         page.get_by_role("link", name=name).click()
         expect(page.locator(field)).to_be_focused()
-    page.get_by_role("link", name="Configure").first.click()
-    expect(page.locator("#set-qdrant_enabled")).to_be_focused()
-    page.get_by_role("link", name="Configure").last.click()
-    expect(page.locator("#set-rerank_enabled")).to_be_focused()
+    for place, field in enumerate(("#set-fusion", "#set-rerank", "#set-qdrant_enabled")):
+        page.get_by_role("link", name="Configure").nth(place).click()
+        expect(page.locator(field)).to_be_focused()
     page.get_by_role("button", name="Rebuild everything").click()
     expect(page.locator("#engine-work").get_by_role("button", name="Cancel")).to_be_visible()
     work()
@@ -96,10 +95,28 @@ def test_settings_are_saved_in_place(studio: Studio) -> None:
 def test_a_setting_that_is_refused_says_so_at_its_field(studio: Studio) -> None:
     page = studio.open("/engine/")
     form = page.locator("#engine-settings")
-    form.get_by_label("Address").fill("ftp://host")
+    form.get_by_label("Address", exact=True).fill("ftp://host")
     form.get_by_role("button", name="Save settings").click()
     expect(form.get_by_role("alert")).to_contain_text("Nothing was saved")
-    expect(form.get_by_label("Address")).to_have_attribute("aria-invalid", "true")
+    expect(form.get_by_label("Address", exact=True)).to_have_attribute("aria-invalid", "true")
+
+
+def test_a_reranker_is_chosen_and_its_card_says_what_is_missing(studio: Studio) -> None:
+    page = studio.open("/engine/")
+    form = page.locator("#engine-settings")
+    form.get_by_label("Rerank hits").select_option("remote")
+    form.get_by_role("button", name="Save settings").click()
+    address = form.get_by_label("Address of the service")
+    expect(address).to_have_attribute("aria-invalid", "true")
+    expect(address).to_be_focused()
+    form.get_by_label("Rerank hits").select_option("cross-encoder")
+    form.get_by_label("Relevance floor").select_option("number")
+    form.get_by_label("Cosine").fill("0.3")
+    form.get_by_role("button", name="Save settings").click()
+    expect(page.get_by_text("Settings saved.")).to_be_visible()
+    card = page.locator(".card", has=page.get_by_role("heading", name="Rerank"))
+    expect(card).to_contain_text("No cross-encoder is installed")
+    assert settings_service.get().relevance_floor == 0.3
 
 
 def test_qdrant_settings_are_saved(studio: Studio) -> None:

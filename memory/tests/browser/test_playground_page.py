@@ -53,9 +53,9 @@ def test_every_strategy_runs_when_it_is_chosen(studio: Studio) -> None:
 def test_match_session_limit_and_key_narrow_the_result(studio: Studio) -> None:
     page = studio.open("/playground/?q=green+apples&mode=keyword")
     expect(page.locator(".hit")).to_have_count(2)
-    page.get_by_label("Keywords must match").select_option("all")
+    page.get_by_label("Must hold").select_option("all")
     expect(page.locator(".hit")).to_have_count(1)
-    page.get_by_label("Keywords must match").select_option("any")
+    page.get_by_label("Must hold").select_option("any")
     expect(page.locator(".hit")).to_have_count(2)
     page.get_by_label("Session").select_option("s-1")
     expect(page.locator(".hit")).to_have_count(1)
@@ -104,6 +104,52 @@ def test_what_cannot_be_asked_is_said_in_place(studio: Studio) -> None:
     page.locator("#play-q").fill("x" * 1100)
     page.get_by_role("button", name="Simulate").click()
     expect(page.get_by_role("alert")).to_contain_text("longer than 1,024 bytes")
+
+
+def test_an_expected_memory_is_asked_for_and_explained_in_place(studio: Studio) -> None:
+    page = studio.open("/playground/?q=green+tea&mode=keyword")
+    page.locator("#play-memory").fill("kyoto")
+    page.locator("#play-memory").press("Enter")
+    expect(page.locator(".why-not")).to_contain_text("It holds none of the query's words.")
+    expect(page).to_have_url(re.compile(r"memory=kyoto"))
+    expect(page.locator("#play-memory")).to_be_focused()
+    page.locator("#play-q").fill("Kyoto")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.locator(".why-not")).to_contain_text("It was found: hit 1.")
+    page.locator("#play-memory").fill("alice")
+    page.get_by_role("button", name="Why not?").click()
+    page.locator(".expected").get_by_role("link", name="garden").click()
+    expect(page.locator(".why-not")).to_contain_text("garden")
+
+
+def test_a_memorys_panel_asks_why_it_was_not_found(studio: Studio) -> None:
+    page = studio.open("/")
+    page.get_by_role("link", name="kyoto", exact=True).click()
+    page.get_by_role("link", name="Why not found?").click()
+    expect(page.get_by_text("Type the query that should have found it")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("green tea")
+    page.get_by_label("Keyword", exact=True).check()
+    expect(page.locator(".why-not")).to_contain_text("lost at: lists")
+
+
+def test_a_budget_out_of_bounds_is_said_in_place(studio: Studio) -> None:
+    page = studio.open("/playground/?q=alice&mode=keyword")
+    page.locator("#play-budget").fill("17000")
+    page.locator("#play-budget").blur()
+    expect(page.get_by_role("alert")).to_contain_text("16000")
+    page.locator("#play-budget").fill("0")
+    page.locator("#play-budget").blur()
+    expect(page.get_by_role("heading", name="The token budget is 0")).to_be_visible()
+
+
+def test_the_cut_of_the_words_unfolds_and_stays_so(studio: Studio) -> None:
+    page = studio.open("/playground/?q=what+is+Node.js")
+    expect(page.locator(".cut-groups")).to_be_hidden()
+    page.get_by_text("How the words were cut").click()
+    expect(page.locator(".cut-code-whole")).to_contain_text("Node.js")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.locator(".cut-groups")).to_be_visible()
 
 
 def test_nothing_found_says_what_to_try(studio: Studio) -> None:

@@ -25,6 +25,10 @@ SETTINGS: dict[str, Any] = {
     "local_model": "multilingual-e5-small",
     "vector_store": "auto",
     "primary_backend": "sqlite",
+    "custom_protocol": "compatible",
+    "rerank": "none",
+    "rerank_protocol": "seed",
+    "floor": "off",
 }
 
 
@@ -34,8 +38,9 @@ def test_every_tier_has_a_card_with_its_state(studio: Studio) -> None:
         "Keyword",
         "Embedding",
         "Vector store",
-        "Qdrant",
+        "Fusion",
         "Rerank",
+        "Qdrant",
     ]
     assert "Reranking is switched off." in body
 

@@ -1,0 +1,246 @@
+"""The in-process index: the contract, how it follows the change log, and random comparison."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import scope_sql
+from engine.protocols import VectorStore
+from engine.testing.contracts_vectors import (
+    BOB,
+    DIM,
+    EVERYONE,
+    NOW,
+    OF_BOB,
+    VectorScopeContract,
+    VectorStoreContract,
+    X,
+    Y,
+    Z,
+    fill,
+    ids,
+    passage,
+    vector,
+)
+from engine.testing.vector_world import WORLDS, SqliteWorld
+from engine.types import MemoryType, Passage, Scope, Signature, Vector
+
+
+@pytest.fixture(params=WORLDS)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteWorld]:
+    made = WORLDS[request.param](tmp_path)
+    yield made
+    made.close()
+
+
+class TestInProcessIndex(VectorStoreContract):
+    @pytest.fixture(params=WORLDS)
+    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteWorld]:
+        made = WORLDS[request.param](tmp_path)
+        yield made
+        made.close()
+
+
+class TestInProcessIndexScope(VectorScopeContract):
+    @pytest.fixture(params=WORLDS)
+    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteWorld]:
+        made = WORLDS[request.param](tmp_path)
+        yield made
+        made.close()
+
+
+def search(store: VectorStore, values: tuple[float, ...] = X) -> list[int]:
+    return ids(store.search(vector(values), scope=EVERYONE, limit=100))
+
+
+def test_two_signatures_share_the_table_and_nothing_else(world: SqliteWorld) -> None:
+    first = world.open()
+    second = world.open(Signature("local", "b", "1", 2), index_id=2)
+    world.put(passage(1), passage(2))
+    fill(first, {1: X})
+    fill(second, {2: (1.0, 0.0)})
+    assert (first.count(), second.count()) == (1, 1)
+    first.drop()
+    assert ids(second.search(vector((1, 0)), scope=EVERYONE, limit=5)) == [2]
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_a_pruned_log_leads_to_a_reload(world: SqliteWorld, keep: int) -> None:
+    store = world.open()
+    world.put(passage(1), passage(2), passage(3))
+    fill(store, {1: X})
+    assert search(store) == [1]
+    fill(world.open(), {2: X, 3: X})
+    world.remove(1)
+    world.prune(keep)
+    assert search(store) == [2, 3]
+    fill(world.open(), {2: Y})
+    assert search(store) == [3, 2]
+
+
+def test_a_rollback_before_the_first_load_leaves_no_ghost(world: SqliteWorld) -> None:
+    store = world.open()
+    world.put(passage(1))
+    fill(store, {1: Y})
+    world.connect().execute("BEGIN IMMEDIATE")
+    world.put(passage(2))
+    fill(store, {2: X})
+    assert search(store) == [2, 1]
+    world.connect().execute("ROLLBACK")
+    assert search(store) == [1]
+
+
+def test_a_rollback_leaves_no_ghost_and_loses_no_later_change(world: SqliteWorld) -> None:
+    store = world.open()
+    world.put(passage(1), passage(2))
+    fill(store, {1: Y})
+    assert search(store) == [1]
+    world.connect().execute("BEGIN IMMEDIATE")
+    fill(store, {1: X, 2: X})
+    store.delete([1])
+    assert search(store) == [2]
+    world.connect().execute("ROLLBACK")
+    # The log's ids of the transaction are given out again, to the same passage.
+    fill(store, {1: Z})
+    assert search(store, Z) == [1]
+
+
+def test_a_transaction_rolled_back_is_unseen_by_the_next_one(world: SqliteWorld) -> None:
+    store = world.open()
+    world.put(passage(1), passage(2))
+    fill(store, {1: Y})
+    assert search(store) == [1]
+    for _ in range(2):
+        world.connect().execute("BEGIN IMMEDIATE")
+        assert search(store) == [1]
+        fill(store, {2: X})
+        assert search(store) == [2, 1]
+        world.connect().execute("ROLLBACK")
+
+
+def test_another_thread_never_sees_an_open_transaction(world: SqliteWorld) -> None:
+    store = world.open()
+    world.put(passage(1), passage(2))
+    fill(store, {1: Y})
+    with ThreadPoolExecutor(1) as other:
+        world.connect().execute("BEGIN IMMEDIATE")
+        fill(store, {2: X})
+        assert search(store) == [2, 1]
+        assert other.submit(search, store).result() == [1]
+        assert search(store) == [2, 1]
+        world.connect().execute("COMMIT")
+        assert other.submit(search, store).result() == [2, 1]
+
+
+def test_an_upsert_that_fails_half_way_stores_nothing(world: SqliteWorld) -> None:
+    store = world.open()
+    world.put(passage(1), passage(2))
+    world.connect().execute(
+        "CREATE TRIGGER full BEFORE INSERT ON memory_vector WHEN NEW.passage_id = 2 "
+        "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+    )
+    with pytest.raises(sqlite3.IntegrityError):
+        fill(store, {1: X, 2: Y})
+    assert store.count() == 0
+    assert not world.connect().in_transaction
+
+
+def test_many_changes_squeeze_out_the_dead_rows(world: SqliteWorld) -> None:
+    store = world.open()
+    keys = range(1, 601)
+    world.put(*(passage(key, BOB if key % 2 else 9) for key in keys))
+    for turn in range(6):
+        fill(store, {key: (1.0, float(key), float(turn), 0.0) for key in keys})
+        assert len(search(store)) == 100
+    detail = store.health().detail
+    assert detail["rows"] == 600
+    assert len(store.search(vector(X), scope=OF_BOB, limit=1000)) == 300
+
+
+def test_searches_and_changes_run_at_the_same_time(world: SqliteWorld) -> None:
+    store = world.open()
+    keys = range(1, 301)
+    world.put(*(passage(key, BOB if key % 3 == 0 else 9) for key in keys))
+    fill(store, {key: (1.0, float(key), 0.0, 0.0) for key in keys})
+
+    def work(turn: int) -> bool:
+        if turn % 4 == 0:
+            fill(store, {key: (1.0, float(key), float(turn), 0.0) for key in keys})
+        found = ids(store.search(vector(X), scope=OF_BOB, limit=1000))
+        return len(found) == len(set(found)) == 100 and all(key % 3 == 0 for key in found)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(40)))
+
+
+def test_health_gives_the_reason_when_the_table_is_gone(world: SqliteWorld) -> None:
+    store = world.open()
+    world.connect().execute("DROP TABLE memory_vector")
+    health = store.health()
+    assert not health.available
+    assert health.reason == "The index cannot be read (OperationalError)."
+
+
+def test_random_scopes_agree_with_the_sql_condition(world: SqliteWorld) -> None:
+    rng = np.random.default_rng(7)
+    store = world.open()
+    passages = [_random_passage(key, rng) for key in range(1, 401)]
+    vectors = {p.id: rng.standard_normal(DIM).astype(np.float32) for p in passages}
+    world.put(*passages)
+    store.upsert(vectors, hashes=dict.fromkeys(vectors, "h"))
+    for _ in range(200):
+        scope = _random_scope(rng)
+        query = rng.standard_normal(DIM).astype(np.float32)
+        limit = int(rng.integers(1, 60))
+        condition, parameters = scope_sql.where(scope)
+        statement = f"SELECT p.id FROM {scope_sql.TABLE} p WHERE {condition}"  # noqa: S608
+        allowed = [row[0] for row in world.connect().execute(statement, parameters).fetchall()]
+        wanted = sorted(allowed, key=lambda key: (-_cosine(vectors[key], query), key))[:limit]
+        assert ids(store.search(query, scope=scope, limit=limit)) == wanted, json.dumps(parameters)
+
+
+def _cosine(a: Vector, b: Vector) -> float:
+    first, second = a.astype(np.float64), b.astype(np.float64)
+    return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+
+
+def _random_passage(key: int, rng: np.random.Generator) -> Passage:
+    pick: Callable[..., int] = lambda *options: options[int(rng.integers(len(options)))]  # noqa: E731
+    base = passage(key, pick(1, 2, 3), memory_type=list(MemoryType)[pick(0, 1, 2, 3)])
+    return Passage(
+        **{
+            **{name: getattr(base, name) for name in base.__slots__},
+            "vault": (None, None, 5, 6)[pick(0, 1, 2, 3)],
+            "session": ("", "s1", "s2")[pick(0, 1, 2)],
+            "is_shared": pick(0, 0, 1) == 1,
+            "is_pinned": pick(0, 0, 1) == 1,
+            "is_archived": pick(0, 0, 0, 1) == 1,
+            "retained_ms": pick(-5, 0, 400, 500, 600),
+            "expires_ms": (None, NOW, NOW + 1)[pick(0, 1, 2)],
+        }
+    )
+
+
+def _random_scope(rng: np.random.Generator) -> Scope:
+    def chance() -> bool:
+        return bool(rng.integers(2))
+
+    numbers = [int(key) for key in rng.integers(1, 401, 30)]
+    owners = [None, frozenset[int](), frozenset({1}), frozenset({2, 3})]
+    return Scope(
+        now_ms=NOW,
+        owners=owners[int(rng.integers(4))],
+        include_shared=chance(),
+        vaults=frozenset({5}) if chance() else frozenset(),
+        session="s1" if chance() else None,
+        types=frozenset({MemoryType.FACTUAL, MemoryType.SEMANTIC}) if chance() else frozenset(),
+        retained_after_ms={MemoryType.FACTUAL: 500, MemoryType.EPISODIC: 401} if chance() else {},
+        excluded=frozenset(numbers) if chance() else frozenset(),
+    )

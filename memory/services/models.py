@@ -1,0 +1,85 @@
+"""Models that can run on this machine: which are installed, and how to get the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from django.conf import settings as django_settings
+
+from engine.embed import catalogue
+from engine.embed.catalogue import ModelEntry
+from engine.errors import EmbeddingFailed
+from memory import wiring
+from memory.principal import Principal
+from memory.services import access
+
+INSTALL: Final = "python manage.py rag model-install {id}"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """One model of the catalogue.
+
+    ``use`` is what it is for; ``command`` installs it, and is empty for one that comes with the
+    packages.
+    """
+
+    id: str
+    title: str
+    use: Literal["embedding", "reranker"]
+    dimension: int | None
+    languages: tuple[str, ...]
+    licence: str
+    megabytes: float
+    is_installed: bool
+    is_chosen: bool
+    command: str
+
+
+def local_models(principal: Principal) -> list[LocalModel]:
+    """Every model that is known here, those that are installed first."""
+    access.require(principal, "read")
+    chosen = wiring.settings().local_model
+    found = [_model(entry, chosen) for entry in _entries()]
+    return sorted(found, key=lambda model: not model.is_installed)
+
+
+def installed_embedders() -> list[tuple[str, str]]:
+    """Id and title of every embedding model that could embed now."""
+    return [(entry.id, entry.title) for entry in _entries() if entry.dimensions and _is_here(entry)]
+
+
+def _entries() -> tuple[ModelEntry, ...]:
+    try:
+        return catalogue.entries(_folder())
+    except EmbeddingFailed:
+        # The studio's own list is broken; the models of the product are not.
+        return catalogue.entries()
+
+
+def _folder() -> Path:
+    return Path(django_settings.MEMORY_STUDIO_HOME) / "models"
+
+
+def _is_here(entry: ModelEntry) -> bool:
+    # Not at the top: what runs models is heavy, and most processes only read settings.
+    from engine.embed.local import is_available
+
+    return is_available(entry, _folder())
+
+
+def _model(entry: ModelEntry, chosen: str) -> LocalModel:
+    return LocalModel(
+        id=entry.id,
+        title=entry.title,
+        use="embedding" if entry.dimensions else "reranker",
+        dimension=entry.dimension if entry.dimensions else None,
+        languages=entry.languages,
+        licence=entry.licence,
+        megabytes=round(entry.bytes / 1e6, 1),
+        is_installed=_is_here(entry),
+        is_chosen=entry.id == chosen,
+        command="" if entry.is_packaged else INSTALL.format(id=entry.id),
+    )
