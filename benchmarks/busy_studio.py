@@ -14,6 +14,7 @@ from benchmarks.studio_process import Studio, studio
 
 COUNT = 5000
 WATCH_S = 240.0
+SLOW_MS = 250.0
 PAGES = {
     "list": "/memories/",
     "search": "/memories/?q=PostgreSQL",
@@ -68,6 +69,8 @@ def _watch(running: Studio) -> None:
             begun = time.perf_counter()
             running.client.get(path).raise_for_status()
             took_ms[name].append((time.perf_counter() - begun) * 1000)
+            if took_ms[name][-1] > SLOW_MS:
+                print(f"{begun - started:6.1f} s  {name} took {took_ms[name][-1]:.0f} ms")
         pause.wait(0.2)
     print(f"{elapsed:6.1f} s  coverage {covered['percent']:5.1f} %")
     for name, values in took_ms.items():

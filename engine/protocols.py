@@ -189,10 +189,12 @@ class PassageSource(Protocol):
         """Newest passages within the scope, one for each parent, newest first."""
         ...
 
-    def places(self, ids: Collection[int], scope: Scope) -> Mapping[int, Place]:
+    def places(
+        self, ids: Collection[int], scope: Scope, *, with_turns: bool = True
+    ) -> Mapping[int, Place]:
         """Language and turn of passages; those that no longer exist are absent.
 
-        The neighbours named are within the scope.
+        The neighbours named are within the scope; without ``with_turns`` none is.
         """
         ...
 

@@ -10,7 +10,7 @@ from django.db import connection
 from engine import scope_sql
 from engine.text.template import indexed_text
 from engine.types import MemoryType, Passage, PassageKind, Place, Scope
-from memory.models import Memory
+from memory.models import ApiKey, Memory
 from memory.models import Passage as PassageRow
 
 
@@ -19,13 +19,17 @@ class PassageReader:
 
     def __init__(self) -> None:
         self.memories: dict[str, Memory] = {}
+        self._keys: dict[int, ApiKey] = {}
 
     def load(self, ids: Collection[int]) -> Mapping[int, Passage]:
-        """Passages by id, in one query."""
-        rows = PassageRow.objects.filter(pk__in=list(ids)).select_related("memory__api_key")
+        """Passages by id. Keys are few, so they are read once rather than beside every row."""
+        rows = list(PassageRow.objects.filter(pk__in=list(ids)).select_related("memory"))
+        unread = {row.owner_id for row in rows} - self._keys.keys()
+        self._keys.update(ApiKey.objects.in_bulk(list(unread)) if unread else {})
         found: dict[int, Passage] = {}
         for row in rows:
-            if row.memory is not None:
+            if row.memory is not None and row.owner_id in self._keys:
+                row.memory.api_key = self._keys[row.owner_id]
                 found[row.pk] = to_engine(row, row.memory)
                 self.memories[str(row.memory.pk)] = row.memory
         return found
@@ -38,25 +42,16 @@ class PassageReader:
             WHERE p.ordinal = 0 AND {condition} ORDER BY p.created_ms DESC, p.id DESC LIMIT ?"""
         return [row[0] for row in _rows(sql, [*params, limit])]
 
-    def places(self, ids: Collection[int], scope: Scope) -> Mapping[int, Place]:
+    def places(
+        self, ids: Collection[int], scope: Scope, *, with_turns: bool = True
+    ) -> Mapping[int, Place]:
         """Language, turn and uses of passages, in two queries; neighbours are within the scope."""
-        rows = PassageRow.objects.filter(pk__in=list(ids)).values_list(
-            "pk",
-            "language",
-            "owner_id",
-            "session",
-            "speaker",
-            "occurred_ms",
-            "memory__use__access_count",
-        )
-        found = {row[0]: row for row in rows}
-        turns = _turns([key for key, row in found.items() if row[3]], scope)
-        return {
-            key: Place(
-                language, owner, session, speaker, occurred_ms, uses or 0, *turns.get(key, ())
-            )
-            for key, language, owner, session, speaker, occurred_ms, uses in found.values()
-        }
+        if not ids:
+            return {}
+        found = {row[0]: row[1:] for row in _rows(_PLACES % _among(ids), list(ids))}
+        talked = [key for key, row in found.items() if row[2]] if with_turns else []
+        turns = _turns(talked, scope)
+        return {key: Place(*row, *turns.get(key, ())) for key, row in found.items()}
 
     def dated(self, scope: Scope, start_ms: int, end_ms: int, limit: int) -> list[int]:
         """Passages within the scope that happened from ``start_ms`` to before ``end_ms``."""
@@ -68,6 +63,11 @@ class PassageReader:
         return [row[0] for row in _rows(sql, [start_ms, end_ms, *params, limit])]
 
 
+_PLACES: Final = f"""
+    SELECT p.id, p.language, p.owner_id, p.session, p.speaker, p.occurred_ms,
+        COALESCE(u.access_count, 0)
+    FROM {scope_sql.TABLE} p LEFT JOIN memory_memoryuse u ON u.memory_id = p.memory_id
+    WHERE p.id IN (%s)"""
 _TURN: Final = f"""
     (SELECT n.id FROM {scope_sql.TABLE} n
     WHERE n.owner_id = p.owner_id AND n.session = p.session AND NOT (n.session = '')
@@ -82,9 +82,12 @@ def _turns(ids: Collection[int], scope: Scope) -> dict[int, tuple[int | None, in
     condition, params = scope_sql.where(scope, alias="n")
     before = _TURN % ("<", condition, "DESC", "DESC")
     after = _TURN % (">", condition, "ASC", "ASC")
-    among = ", ".join("?" * len(ids))
-    sql = f"SELECT p.id, {before}, {after} FROM {scope_sql.TABLE} p WHERE p.id IN ({among})"
+    sql = f"SELECT p.id, {before}, {after} FROM {scope_sql.TABLE} p WHERE p.id IN ({_among(ids)})"
     return {row[0]: (row[1], row[2]) for row in _rows(sql, [*params, *params, *ids])}
+
+
+def _among(ids: Collection[int]) -> str:
+    return ", ".join("?" * len(ids))
 
 
 def _rows(sql: str, params: Sequence[object]) -> list[tuple[Any, ...]]:

@@ -150,7 +150,7 @@ FIELDS: Final = (
         "relevanceFloor",
         "memoryRelevanceFloor",
         "floor",
-        "off",
+        "auto",
         choices=get_args(FloorName),
     ),
     Field("qdrant_enabled", "enabled", "qdrantEnabled", "flag", False),
@@ -301,7 +301,7 @@ def _floor(entry: Field, value: Any) -> float | str:
     """A cosine below which nothing counts as relevant, or one of the words."""
     if _is_number(value):
         return min(1.0, max(-1.0, float(value)))
-    return _choice(entry, value) or "off"
+    return _choice(entry, value) or str(entry.default)
 
 
 def _model(entry: Field, value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, cast
@@ -22,7 +22,7 @@ from engine.keyword.fts5 import Fts5Index
 from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, VectorStore
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
-from engine.types import Degraded, Health, Purpose, Signature
+from engine.types import Degraded, Health, Passage, Purpose, Signature
 from memory import rerankers, secretbox
 from memory.models import EngineSettings, VectorIndex
 from memory.passage_reader import PassageReader
@@ -30,6 +30,7 @@ from memory.stored_settings import Settings, normalise
 
 if TYPE_CHECKING:
     from engine.embed.cache import CachedSource
+    from engine.keyword.postings import PostingsIndex
     from engine.net.client import HttpClient
     from engine.vectors.state import Options
 
@@ -38,6 +39,7 @@ _sources: dict[tuple[str, ...], CachedSource] = {}
 _stores: dict[int, VectorStore] = {}
 _loading: dict[int, threading.Thread] = {}
 _client: HttpClient | None = None
+_keyword: PostingsIndex | None = None
 _wrap: Callable[[EmbeddingSource], EmbeddingSource] | None = None
 
 
@@ -63,8 +65,21 @@ def connect() -> DatabaseConnection:
 
 
 def keyword_index() -> KeywordIndex:
-    """The keyword index of this database."""
-    return Fts5Index(connect, analyzer=analyzer("search"), texts=PassageReader().load)
+    """The keyword index of this database: postings in memory before FTS5."""
+    global _keyword
+    from engine.keyword.postings import PostingsIndex
+
+    with _lock:
+        if _keyword is None:
+            durable = Fts5Index(connect, analyzer=analyzer("search"), texts=_texts)
+            folder = Path(django_settings.MEMORY_STUDIO_HOME) / "cache" / "keyword"
+            _keyword = PostingsIndex(durable, folder=folder, release=lambda: connection.close())
+        return _keyword
+
+
+def _texts(ids: Collection[int]) -> Mapping[int, Passage]:
+    # A reader for each call: it remembers what it has read, and the index lives for ever.
+    return PassageReader().load(ids)
 
 
 def ensure_indexes() -> None:
@@ -298,8 +313,9 @@ def wrap_source(wrap: Callable[[EmbeddingSource], EmbeddingSource]) -> None:
 
 def reset() -> None:
     """Forget every shared object (tests, and after the database was replaced)."""
-    global _client, _wrap
+    global _client, _keyword, _wrap
     with _lock:
+        _keyword = None
         if _client is not None:
             _client.close()
         _client = None

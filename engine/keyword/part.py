@@ -128,7 +128,9 @@ class Part:
         segments = list(self._source.segments(database, self.key, words))
         whole = (merged(segments),) if segments else ()
         self.state = State(whole, words, position.high, position.build)
-        self.save(database, self.state)
+        if self.save(database, self.state):
+            # The mapped file instead: processes share its memory.
+            self.restore(database, position)
 
     def follow(self, database: DatabaseConnection, position: Position) -> State:
         """Take in what the log tells, up to a place. The part must lead to it."""
@@ -183,13 +185,13 @@ class Part:
         if state is not None:
             self.state = State(state.segments, state.words, state.seen, state.build)
 
-    def save(self, database: DatabaseConnection, state: State) -> None:
-        """Put a state of one segment away as a file, when it is worth one."""
+    def save(self, database: DatabaseConnection, state: State) -> bool:
+        """Put a state of one segment away as a file, when it is worth one; whether it was."""
         if self._files is None or len(state.segments) != 1 or state.rows < self._limits.least_file:
-            return
+            return False
         entry = self._source.entry(database, state.seen)
         if entry is None:
-            return
+            return False
         kept = PartFile(
             state.build,
             self._source.weights,
@@ -203,7 +205,8 @@ class Part:
             self._files.write(self.key, kept)
         except OSError:
             # A full or read-only disk: the next start builds the part again.
-            return
+            return False
+        return True
 
     def _tidied(self, segments: list[Segment]) -> list[Segment]:
         """Merge small neighbours, and leave out what is dead."""

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from typing import Any, Final
 
 import numpy as np
@@ -60,7 +61,7 @@ class PartFiles:
         check = 0
         for piece in _pieces(described, part.segment):
             check = zlib.crc32(piece, check)
-        unfinished = self._path(key).with_suffix(f".{os.getpid()}.part")
+        unfinished = self._path(key).with_suffix(f".{os.getpid()}-{get_ident()}.part")
         try:
             descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -80,9 +81,10 @@ class PartFiles:
             return None
 
     def forget(self) -> None:
-        """Remove every file."""
-        for path in self._folder.glob("*.postings"):
-            path.unlink(missing_ok=True)
+        """Remove every file, and what a killed process left unfinished."""
+        for pattern in ("*.postings", "*.part"):
+            for path in self._folder.glob(pattern):
+                path.unlink(missing_ok=True)
 
     def _path(self, key: PartKey) -> Path:
         return self._folder / f"{key}.postings"

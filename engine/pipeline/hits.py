@@ -14,6 +14,7 @@ from engine.types import Candidate, Degraded, Hit, Mode, Passage, StageEntry, Ti
 LOAD_BATCH = 25
 """How many passages are read at a time; most retrievals want no more than the first ones."""
 
+TRACED = 50
 RERANK_DEPTH = 50
 EVIDENCE_HITS = 5
 EVIDENCE_SHARE = 0.5
@@ -23,14 +24,17 @@ NEAREST = 3
 def collapsed(run: Run, tier: Tier, ordered: Sequence[tuple[int, float]]) -> list[Hit]:
     """One hit for each parent: its best passage. Passages that are gone are dropped.
 
-    Reads passages in batches and stops when there are enough, unless a trace wants them all.
+    Reads passages in batches and stops when there are enough; a trace shows what became of some
+    more. Those that were not read are beyond the limit anyway.
     """
-    wanted = max(run.query.limit, RERANK_DEPTH if run.tiers.reranker else 0)
+    least = RERANK_DEPTH if run.tiers.reranker else TRACED * run.query.trace
+    wanted = max(run.query.limit, least)
     hits: list[Hit] = []
     entries: list[StageEntry] = []
     seen: dict[str, int] = {}
     for start in range(0, len(ordered), LOAD_BATCH):
-        if len(hits) >= wanted and not run.query.trace:
+        if len(hits) >= wanted:
+            entries.extend(StageEntry(key, dropped="limit") for key, _score in ordered[start:])
             break
         batch = ordered[start : start + LOAD_BATCH]
         passages = run.tiers.passages.load([passage_id for passage_id, _score in batch])

@@ -23,7 +23,9 @@ def fused(run: Run) -> Ordered:
         ordered = fuse(lists, k=rule.rrf_k, weights=[vector_weight, keyword_weight])
         run.stage("fuse", ranked(ordered), note=f"rrf k={rule.rrf_k}")
         return _with_priors(run, ordered, {})
-    places = run.tiers.passages.places([*run.vector, *run.keyword], run.scope)
+    turns = run.tiers.has_conversations and run.query.match is Match.ANY
+    found = dict.fromkeys([*run.vector, *run.keyword])
+    places = run.tiers.passages.places(found, run.scope, with_turns=turns)
     vector = ScoreList(
         by_range(list(run.vector.values())), vector_weight, _unknown_to_model(run, places)
     )
@@ -55,7 +57,7 @@ def _in_conversation(
     if not any(place.session for place in places.values()):
         return ordered, places
     beside = conversation.neighbours(places)
-    places.update(run.tiers.passages.places(beside, run.scope))
+    places.update(run.tiers.passages.places(beside, run.scope, with_turns=False))
     ordered = conversation.converse(ordered, places, run.query.text)
     run.stage("conversation", ranked(ordered))
     return ordered, places
@@ -76,7 +78,8 @@ def _of_that_time(run: Run, ordered: Ordered) -> Ordered:
 def _with_priors(run: Run, ordered: Ordered, places: Mapping[int, Place]) -> Ordered:
     if not run.tiers.priors.are_on:
         return ordered
-    places = places or run.tiers.passages.places([key for key, _score in ordered], run.scope)
+    missing = [key for key, _score in ordered if key not in places]
+    places = {**places, **run.tiers.passages.places(missing, run.scope, with_turns=False)}
     ordered = priors.apply(ordered, places, run.tiers.priors, now_ms=run.scope.now_ms)
     run.stage("priors", ranked(ordered))
     return ordered

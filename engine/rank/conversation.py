@@ -48,13 +48,13 @@ def converse(
     window = _window(base, places)
     scores = {key: base.get(key, 0.0) + WINDOW * window.get(key, 0.0) for key in base | window}
     sessions = _sessions(scores, places)
-    asked = query.casefold()
+    named = _Named(query)
     total = 1 + WINDOW + SESSION + SPEAKER
     for passage_id in scores:
         place = places.get(passage_id)
         if place is not None and place.session:
             session = sessions[place.owner, place.session]
-            scores[passage_id] += SESSION * session + SPEAKER * _is_named(place, asked)
+            scores[passage_id] += SESSION * session + SPEAKER * named(place.speaker)
         scores[passage_id] /= total
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
@@ -91,8 +91,19 @@ def _shares(scores: dict[Key, float]) -> dict[Key, float]:
     return {key: score / best for key, score in scores.items()} if best > 0 else scores
 
 
-def _is_named(place: Place, asked: str) -> bool:
-    """Whether the folded query names the speaker, by any part of the name."""
-    words = _WORDS.findall(asked)
-    parts = _WORDS.findall(place.speaker.casefold())
-    return any(part in (asked if has_unspaced(part) else words) for part in parts)
+class _Named:
+    """Whether a query names a speaker, by any part of the name; each name is looked at once."""
+
+    def __init__(self, query: str) -> None:
+        self._asked = query.casefold()
+        self._words = set(_WORDS.findall(self._asked))
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, speaker: str) -> bool:
+        if speaker not in self._known:
+            parts = _WORDS.findall(speaker.casefold())
+            self._known[speaker] = any(map(self._is_asked, parts))
+        return self._known[speaker]
+
+    def _is_asked(self, part: str) -> bool:
+        return part in (self._asked if has_unspaced(part) else self._words)

@@ -133,7 +133,9 @@ class ListedPassages:
         """Highest ids first."""
         return sorted(self._passages, reverse=True)[:limit]
 
-    def places(self, ids: Collection[int], scope: Scope) -> Mapping[int, Place]:
+    def places(
+        self, ids: Collection[int], scope: Scope, *, with_turns: bool = True
+    ) -> Mapping[int, Place]:
         """The places given; others are English and stand nowhere."""
         return {key: self._places.get(key, Place("latin", 1)) for key in ids}
 

@@ -150,8 +150,18 @@ def other_format(place: Path) -> None:
     (place / "manifest.json").write_text(json.dumps(manifest | {"format": 0}), encoding="utf-8")
 
 
+def other_share(place: Path) -> None:
+    """Have graphs of vectors that were centred in another way."""
+    manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
+    (place / "manifest.json").write_text(json.dumps(manifest | {"share": 0.1}), encoding="utf-8")
+
+
 @pytest.mark.parametrize(
-    "damage", [spoil_byte, cut_matrix, lose_column, empty_manifest, other_format, shutil.rmtree]
+    "damage",
+    [
+        *(spoil_byte, cut_matrix, lose_column, empty_manifest, other_format, other_share),
+        shutil.rmtree,
+    ],
 )
 def test_damaged_files_are_not_used_and_made_again(
     world: FileWorld, store: InProcessIndex, damage: Callable[[Path], None]

@@ -10,7 +10,7 @@ import numpy as np
 
 import engine
 from engine.types import Matrix
-from engine.vectors.graph import Graph, add, grown, new_index, read
+from engine.vectors.graph import Graph, add, effort, grown, new_index, read
 from engine.vectors.segment import Segment, blank
 
 ROOT = Path(engine.__file__).parents[1]
@@ -120,6 +120,12 @@ def test_a_graph_proposes_the_best_after_growth_and_out_of_its_file(tmp_path: Pa
     add(more, rows_of(matrix[2000:], first=2000), [], None, never)
     assert recall(Graph(more, None, ROWS), matrix) >= 0.99
     assert (len(mapped), recall(mapped, matrix[:2000])) == (2000, recall(first, matrix[:2000]))
+
+
+def test_larger_graphs_are_searched_with_more_effort() -> None:
+    sizes = (1, 1000, 20_000, 100_000, 1_000_000, 100_000_000)
+    assert [effort(rows) for rows in sizes] == [256, 256, 371, 512, 811, 1024]
+    assert Graph(new_index(DIM), None, 0).index.expansion_search == 256
 
 
 def test_building_ends_soon_when_stopped() -> None:

@@ -16,6 +16,9 @@ import numpy.typing as npt
 
 from engine.types import Vector
 
+SHARE: Final = 0.8
+"""How much of a mean is taken away: the whole costs a little within one language, half of it leaves
+languages apart (docs/benchmarks.md)."""
 FEWEST: Final = 64
 """Vectors a language needs before its own mean is used."""
 STAND_INS: Final = {"zh": "ja", "ja": "zh"}
@@ -46,13 +49,13 @@ class Centres:
         return None
 
     def table(self, languages: Mapping[str, int], dim: int) -> npt.NDArray[np.float64]:
-        """The means as rows by language code, shape ``(languages, dim)``; zero where there is
-        none."""
+        """What is taken away as rows by language code, shape ``(languages, dim)``; zero where
+        there is no mean."""
         rows = np.zeros((max(1, len(languages)), dim), np.float64)
         for language, code in list(languages.items()):
             mean = self.of(language)
             if mean is not None and code < len(rows):
-                rows[code] = mean
+                rows[code] = SHARE * mean
         return rows
 
     def centred(self, vector: Vector, language: str) -> Vector:
@@ -60,7 +63,7 @@ class Centres:
         mean = self.of(language)
         if mean is None:
             return vector
-        moved = vector.astype(np.float64) - mean
+        moved = vector.astype(np.float64) - SHARE * mean
         norm = float(np.linalg.norm(moved))
         if norm < SMALLEST_NORM:
             return vector

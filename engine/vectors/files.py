@@ -21,7 +21,7 @@ import numpy as np
 from engine.columns.table import Table
 from engine.types import Vector
 from engine.vectors.base import Base, Words, base_of
-from engine.vectors.centres import Centres
+from engine.vectors.centres import SHARE, Centres
 from engine.vectors.graph import Graph, read
 from engine.vectors.segment import Segment
 
@@ -72,6 +72,7 @@ class IndexFiles:
         manifest = {
             "format": FORMAT,
             "signature": self._signature,
+            "share": SHARE,
             "rows": len(rows),
             "position": base.position,
             "next_serial": base.next_serial,
@@ -90,8 +91,8 @@ class IndexFiles:
         place = self.place(token)
         try:
             manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-            known = (manifest["format"], manifest["signature"])
-            if known != (FORMAT, self._signature):
+            known = (manifest["format"], manifest["signature"], manifest["share"])
+            if known != (FORMAT, self._signature, SHARE):
                 return None
             files: Mapping[str, list[int]] = manifest["files"]
             if any(_fingerprint(place / name) != wanted for name, wanted in files.items()):

@@ -23,6 +23,7 @@ from memory.services import passages
 
 BATCH: Final = 16
 EAGER_BATCH: Final = 4
+EAGER_MOST: Final = 100
 MAX_ATTEMPTS: Final = 3
 DEDUPE: Final = "vectors"
 KEYWORD_CURSOR: Final = "keyword_cursor"
@@ -163,19 +164,18 @@ def switch(index: VectorIndex) -> None:
         )
 
 
-def backfill(scope: Scope, *, budget_ms: float) -> int:
+def backfill(scope: Scope, index: VectorIndex, source: EmbeddingSource, *, budget_ms: float) -> int:
     """Embed waiting passages of a scope before a search, within a time budget; how many.
 
-    Small on purpose: one new memory is found at once, thousands are left to the job.
+    Small on purpose: one new memory is found at once, thousands are left to the job, which
+    would only be slowed down. ``source`` has to be loaded.
     """
-    index = active_index()
-    source = wiring.source_for(index) if index else None
-    if index is None or source is None or not source.is_loaded:
-        return 0
     deadline = time.monotonic() + budget_ms / 1000
     marks = _marks(index).order_by("-passage_id")
     if scope.owners is not None:
         marks = marks.filter(passage__owner__in=scope.owners)
+    if len(marks.values_list("pk")[: EAGER_MOST + 1]) > EAGER_MOST:
+        return 0
     done = 0
     while time.monotonic() < deadline:
         batch = list(marks[:EAGER_BATCH])
@@ -304,10 +304,22 @@ def reconcile() -> int:
     marked = 0
     for index in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
         wiring.store_for(index).ensure()
+        _name_languages(index)
         held = wiring.store_for(index).count() + index.marks.count()
         if held < Passage.objects.count():
             marked += passages.mark_all(index)
     return marked
+
+
+def _name_languages(index: VectorIndex) -> None:
+    """Tell a store the languages of vectors from before it kept them."""
+    from engine.vectors.in_process import InProcessIndex
+
+    store = wiring.store_for(index)
+    while isinstance(store, InProcessIndex) and (ids := store.unnamed()):
+        stored = Passage.objects.filter(pk__in=ids).values_list("pk", "language")
+        known = {key: language or "other" for key, language in stored}
+        store.name_languages({**dict.fromkeys(ids, "other"), **known})
 
 
 def prune_changes(keep: int = 100_000) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from django.conf import settings as django_settings
 from django.db import transaction
@@ -29,6 +29,9 @@ from memory.principal import Principal
 from memory.services import access, audit, embedding, lifetimes
 from memory.services.drafts import is_storable
 from memory.stored_settings import Settings
+
+if TYPE_CHECKING:
+    from engine.embed.cache import CachedSource
 
 BACKFILL_MS: Final = 60.0
 LOADING_WAIT_S: Final = 0.1
@@ -94,11 +97,12 @@ def retrieve(
     check(request)
     scope = scope_of(request, owners, with_retention=purpose != "evaluate")
     uses_vectors = request.mode in (Mode.VECTOR, Mode.HYBRID)
-    if uses_vectors:
-        embedding.backfill(scope, budget_ms=BACKFILL_MS)
+    serving = serving_now()
+    if uses_vectors and serving.index and serving.source and serving.can_backfill:
+        embedding.backfill(scope, serving.index, serving.source, budget_ms=BACKFILL_MS)
     reader = PassageReader()
     wait_s = None if purpose == "evaluate" else LOADING_WAIT_S * uses_vectors
-    retrieval = run(query_of(request), scope, tiers(reader, wait_s=wait_s))
+    retrieval = run(query_of(request), scope, tiers(reader, wait_s=wait_s, serving=serving))
     memories = _memories(reader, retrieval.hits)
     if purpose == "client":
         _count_uses(memories)
@@ -142,16 +146,41 @@ def query_of(request: RetrieveRequest) -> Query:
     )
 
 
-def tiers(reader: PassageReader, *, wait_s: float | None = None) -> Tiers:
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The settings, the live vector index and the source that embeds for it, read once."""
+
+    chosen: Settings
+    resolved: wiring.Resolved
+    index: VectorIndex | None
+    source: CachedSource | None
+    has_marks: bool
+
+    @property
+    def can_backfill(self) -> bool:
+        """Whether passages wait for a vector that could be made now."""
+        return self.has_marks and self.source is not None and self.source.is_loaded
+
+
+def serving_now() -> Serving:
+    """What serves at this moment."""
+    chosen = wiring.settings()
+    index = embedding.active_index()
+    source = wiring.source_for(index, chosen) if index else None
+    has_marks = index is not None and index.marks.exists()
+    return Serving(chosen, wiring.resolve_source(chosen), index, source, has_marks)
+
+
+def tiers(
+    reader: PassageReader, *, wait_s: float | None = None, serving: Serving | None = None
+) -> Tiers:
     """What a retrieval may use now, and why the vector half is missing when it is.
 
     ``wait_s`` bounds the wait for a model that is being loaded; None waits to the end.
     """
-    chosen = wiring.settings()
-    resolved = wiring.resolve_source(chosen)
-    index = embedding.active_index()
-    source = wiring.source_for(index, chosen) if index else None
-    off = _why_off(resolved, has_index=index is not None) if source is None else None
+    serving = serving or serving_now()
+    chosen, index, source = serving.chosen, serving.index, serving.source
+    off = _why_off(serving.resolved, has_index=index is not None) if source is None else None
     if source and wait_s is not None and not wiring.is_ready(source, wait_s=wait_s):
         source, off = None, Degraded("vector", "loading", "the model is still being loaded")
     reranker, rerank_off = rerankers.chosen_reranker(chosen, source, wiring.http_client)
@@ -162,7 +191,7 @@ def tiers(reader: PassageReader, *, wait_s: float | None = None) -> Tiers:
         source=source,
         store=wiring.store_for(index) if index and source else None,
         vector_off=off,
-        notes=_notes(index),
+        notes=_notes(index) if serving.has_marks else (),
         fusion=_fusion(chosen),
         languages=entry.scripts if entry else None,
         floor=_floor(chosen, entry),
@@ -199,6 +228,7 @@ def _why_off(resolved: wiring.Resolved, *, has_index: bool) -> Degraded:
 
 
 def _notes(index: VectorIndex | None) -> tuple[Degraded, ...]:
+    # Asked again: the search may have embedded the last ones itself.
     if index is None or not index.marks.exists():
         return ()
     state = embedding.coverage()

@@ -64,9 +64,12 @@ class _Only:
         """Newest passages, all of them."""
         return self._reader.recent(scope, limit)
 
-    def places(self, ids: Collection[int], scope: Scope) -> Mapping[int, Place]:
+    def places(
+        self, ids: Collection[int], scope: Scope, *, with_turns: bool = True
+    ) -> Mapping[int, Place]:
         """Places of the known ones among some ids."""
-        return self._reader.places([i for i in ids if i in self._known], scope)
+        known = [passage_id for passage_id in ids if passage_id in self._known]
+        return self._reader.places(known, scope, with_turns=with_turns)
 
     def dated(self, scope: Scope, start_ms: int, end_ms: int, limit: int) -> list[int]:
         """Passages of a span of time, all of them."""
