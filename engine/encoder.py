@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine import native
+from engine.errors import Unavailable
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -125,12 +126,16 @@ class Encoder:
     ) -> Iterator[tuple[list[int], Values, Mask]]:
         """Run everything in batches: places in ``rows``, values, mask of the real tokens.
 
-        ``output`` None is the first one of the graph.
+        ``output`` None is the first one of the graph. Raises ``Unavailable`` when the graph fails:
+        its tokenizer may be that of another model.
         """
         name = output or self._outputs[0]
         for places in self._batches([len(tokens.ids) for tokens in rows]):
             feed = self._feed([rows[place] for place in places])
-            (values,) = self._session.run([name], self._known(feed))
+            try:
+                (values,) = self._session.run([name], self._known(feed))
+            except Exception as error:  # the library raises its own, undocumented types
+                raise Unavailable(f"The model cannot run ({type(error).__name__}).") from error
             yield places, values, feed["attention_mask"]
 
     def _known(self, feed: Feed) -> Feed:

@@ -7,14 +7,15 @@ from django.db.models.signals import post_delete, post_migrate
 
 
 class MemoryConfig(AppConfig):
-    """Registers the two receivers that keep derived data in step with the tables."""
+    """Registers the receivers that keep derived data in step with the tables."""
 
     name = "memory"
     default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "Memory Studio"
 
     def ready(self) -> None:
-        from memory.receivers import create_indexes, forget_passage
+        from memory.receivers import create_indexes, forget_files, forget_passage
 
         post_migrate.connect(create_indexes, sender=self)
         post_delete.connect(forget_passage, sender=self.get_model("Passage"))
+        post_delete.connect(forget_files, sender=self.get_model("Memory"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from django.conf import settings as django_settings
 
@@ -10,6 +11,9 @@ from engine.embed import catalogue
 from engine.embed.catalogue import ModelEntry
 from engine.errors import EmbeddingFailed
 from memory.models import VectorIndex
+
+LOCAL_FAMILIES: Final = frozenset({"local", "static"})
+"""Sources whose models are in the catalogue."""
 
 
 def models_dir() -> Path:
@@ -19,7 +23,7 @@ def models_dir() -> Path:
 
 def entry_of(row: VectorIndex) -> ModelEntry | None:
     """The catalogue's entry of an index's model; None for remote models, of which it knows none."""
-    if row.source != "local":
+    if row.source not in LOCAL_FAMILIES:
         return None
     try:
         return catalogue.find(row.model, models_dir())

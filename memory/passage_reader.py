@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -48,7 +49,7 @@ class PassageReader:
         """Language, turn and uses of passages, in two queries; neighbours are within the scope."""
         if not ids:
             return {}
-        found = {row[0]: row[1:] for row in _rows(_PLACES % _among(ids), list(ids))}
+        found = {row[0]: row[1:] for row in _rows(_PLACES, [_listed(ids)])}
         talked = [key for key, row in found.items() if row[2]] if with_turns else []
         turns = _turns(talked, scope)
         return {key: Place(*row, *turns.get(key, ())) for key, row in found.items()}
@@ -67,12 +68,13 @@ _PLACES: Final = f"""
     SELECT p.id, p.language, p.owner_id, p.session, p.speaker, p.occurred_ms,
         COALESCE(u.access_count, 0)
     FROM {scope_sql.TABLE} p LEFT JOIN memory_memoryuse u ON u.memory_id = p.memory_id
-    WHERE p.id IN (%s)"""
+    WHERE p.id IN (SELECT value FROM json_each(?))"""
+_SAME_MOMENT: Final = "n.occurred_ms = p.occurred_ms AND n.id"
+_OTHER_MOMENT: Final = "n.occurred_ms"
 _TURN: Final = f"""
     (SELECT n.id FROM {scope_sql.TABLE} n
     WHERE n.owner_id = p.owner_id AND n.session = p.session AND NOT (n.session = '')
-    AND (n.occurred_ms, n.id) %s (p.occurred_ms, p.id) AND %s
-    ORDER BY n.occurred_ms %s, n.id %s LIMIT 1)"""
+    AND %s AND %s ORDER BY n.occurred_ms %s, n.id %s LIMIT 1)"""
 
 
 def _turns(ids: Collection[int], scope: Scope) -> dict[int, tuple[int | None, int | None]]:
@@ -80,14 +82,25 @@ def _turns(ids: Collection[int], scope: Scope) -> dict[int, tuple[int | None, in
     if not ids:
         return {}
     condition, params = scope_sql.where(scope, alias="n")
-    before = _TURN % ("<", condition, "DESC", "DESC")
-    after = _TURN % (">", condition, "ASC", "ASC")
-    sql = f"SELECT p.id, {before}, {after} FROM {scope_sql.TABLE} p WHERE p.id IN ({_among(ids)})"
-    return {row[0]: (row[1], row[2]) for row in _rows(sql, [*params, *params, *ids])}
+    before, after = _beside("<", "DESC", condition), _beside(">", "ASC", condition)
+    among = "IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT p.id, {before}, {after} FROM {scope_sql.TABLE} p WHERE p.id {among}"
+    return {row[0]: (row[1], row[2]) for row in _rows(sql, [*params * 4, _listed(ids)])}
 
 
-def _among(ids: Collection[int]) -> str:
-    return ", ".join("?" * len(ids))
+def _beside(sign: str, direction: str, condition: str) -> str:
+    """The next turn on one side. Two looks at the index, each of one step: SQLite compares pairs
+    of columns by walking all turns of one moment."""
+    looks = (
+        _TURN % (f"{_SAME_MOMENT} {sign} p.id", condition, direction, direction),
+        _TURN % (f"{_OTHER_MOMENT} {sign} p.occurred_ms", condition, direction, direction),
+    )
+    return f"COALESCE({', '.join(looks)})"
+
+
+def _listed(ids: Collection[int]) -> str:
+    # One value for all: databases limit how many a statement may carry.
+    return json.dumps(list(ids))
 
 
 def _rows(sql: str, params: Sequence[object]) -> list[tuple[Any, ...]]:

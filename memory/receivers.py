@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
+
 from memory import wiring
 from memory.models import Passage, PassageChange, VectorIndex
 
@@ -21,3 +23,11 @@ def forget_passage(*, instance: Passage, **_kwargs: Any) -> None:
         store.ensure()
         store.delete([instance.pk])
     PassageChange.objects.create(passage_id=instance.pk)
+
+
+def forget_files(**_kwargs: Any) -> None:
+    """Have no file keep the terms or vectors of a memory that was erased for good."""
+    # At once, should the process end before the commit; and after it, should another process
+    # have made them again meanwhile.
+    wiring.forget_files()
+    transaction.on_commit(wiring.forget_files)

@@ -24,6 +24,7 @@ from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
 from engine.types import Degraded, Health, Passage, Purpose, Signature
 from memory import rerankers, secretbox
+from memory.model_facts import LOCAL_FAMILIES, models_dir
 from memory.models import EngineSettings, VectorIndex
 from memory.passage_reader import PassageReader
 from memory.stored_settings import Settings, normalise
@@ -108,6 +109,8 @@ def resolve_source(chosen: Settings | None = None) -> Resolved:
     try:
         if family == "local":
             return Resolved(_local_source(chosen.local_model), family)
+        if family == "static" and (model := _static_model()):
+            return Resolved(_local_source(model), family)
         if family == "remote" and chosen.custom_base_url and chosen.custom_model_id:
             key = (
                 "remote",
@@ -136,7 +139,9 @@ def signature_of(source: EmbeddingSource) -> Signature:
 
 def _family(chosen: Settings) -> str:
     if chosen.embedding_source == "auto":
-        return "remote" if chosen.custom_base_url and chosen.custom_model_id else "local"
+        if chosen.custom_base_url and chosen.custom_model_id:
+            return "remote"
+        return "static" if chosen.static_enabled and _static_model() else "local"
     return "local" if chosen.embedding_source == "transformers" else chosen.embedding_source
 
 
@@ -144,6 +149,13 @@ _OFF: Final = {
     "remote": Degraded("vector", "no_key", "no remote embedding endpoint is configured"),
     "static": Degraded("vector", "not_installed", "no static embedding model is installed"),
 }
+
+
+def _static_model() -> str | None:
+    """The first static model that is installed; its id."""
+    from memory.local_sources import offered
+
+    return next((entry.id for entry in offered(models_dir()) if entry.kind == "static"), None)
 
 
 def _cached(key: tuple[str, ...], build: Callable[[], EmbeddingSource]) -> CachedSource:
@@ -228,6 +240,28 @@ def forget_store(index_id: int) -> None:
         _stores.pop(index_id, None)
 
 
+def forget_files() -> None:
+    """Remove the files of both indexes, which may hold what was erased. They are made again."""
+    from engine.keyword.postings import PostingsIndex
+    from engine.vectors.in_process import InProcessIndex
+
+    keyword = keyword_index()
+    if isinstance(keyword, PostingsIndex):
+        keyword.forget_files()
+    for row in VectorIndex.objects.all():
+        store = store_for(row)
+        if isinstance(store, InProcessIndex):
+            store.forget_files()
+
+
+def remove_orphaned_files() -> None:
+    """Remove the files of vector indexes that are no more (at a start)."""
+    from engine.vectors.files import remove_orphans
+
+    known = set(VectorIndex.objects.values_list("pk", flat=True))
+    remove_orphans(Path(django_settings.MEMORY_STUDIO_HOME) / "vectors", known)
+
+
 def source_for(row: VectorIndex, chosen: Settings | None = None) -> CachedSource | None:
     """The source that makes vectors of an index's signature, or None when there is none any more.
 
@@ -237,7 +271,7 @@ def source_for(row: VectorIndex, chosen: Settings | None = None) -> CachedSource
     configured = resolve_source(chosen).source
     if configured is not None and _makes(configured, row):
         return configured
-    if row.source != "local":
+    if row.source not in LOCAL_FAMILIES:
         return None
     for model in dict.fromkeys([*django_settings.MEMORY_LOCAL_SOURCES, row.model]):
         try:

@@ -87,6 +87,22 @@ def best(
     return search.found()
 
 
+def scored(
+    shards: Sequence[Shard],
+    wanted: Sequence[Wanted],
+    scope: Scope,
+    passages: Sequence[int],
+    formula: Formula,
+) -> list[Candidate]:
+    """Those of some passages that the scope sees, as ``best`` would order and score them."""
+    if not passages or not shards:
+        return []
+    search = _Search(shards, scope, len(passages), formula)
+    search.look_at(np.array(passages, np.int64))
+    search.run(search.terms(wanted))
+    return search.found()
+
+
 class _Search:
     """One search: a score for each row of each shard, and the rows that may still win."""
 
@@ -126,6 +142,13 @@ class _Search:
             return None
         idf = math.log((self._passages - frequency + 0.5) / (frequency + 0.5))
         return _Term(idf if idf > 0 else LEAST_IDF, size, postings)
+
+    def look_at(self, passages: Ints) -> None:
+        """Keep to these passages."""
+        self._left = [
+            shard.within(self._scope, np.sort(shard.segment.find(passages)))
+            for shard in self._shards
+        ]
 
     def run(self, terms: Sequence[_Term]) -> None:
         """Add up the scores."""

@@ -111,7 +111,9 @@ class Fts5Index:
         if self._has_scope_column:
             self._columns.append("scope")
             self._weights.append(0.0)
-        self._owned = OwnedPassages(connect, f"{table}_texts") if owns_scope else None
+        self._owned = (
+            OwnedPassages(connect, f"{table}_texts", analyzer.comparable) if owns_scope else None
+        )
         self._texts = self._owned.texts if texts is None and self._owned is not None else texts
 
     def ensure(self) -> None:

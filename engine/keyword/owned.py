@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine import scope_sql
 from engine.protocols import Connect
-from engine.text.normalize import normalize, without_surrogates
+from engine.text.normalize import without_surrogates
 from engine.types import Passage, Scope
 
 CREATE_TEXTS = """
@@ -41,9 +41,10 @@ class StoredTexts:
 class OwnedPassages:
     """Creates, fills and reads ``scope_sql.TABLE`` and a table of texts beside it."""
 
-    def __init__(self, connect: Connect, table: str) -> None:
+    def __init__(self, connect: Connect, table: str, comparable: Callable[[str], str]) -> None:
         self._connect = connect
         self._table = table
+        self._comparable = comparable
 
     def ensure(self) -> None:
         """Create both tables when absent."""
@@ -54,7 +55,7 @@ class OwnedPassages:
         """Store scope columns and texts of passages."""
         database = self._connect()
         database.executemany(self._sql(UPSERT_PASSAGE), list(map(_scope_row, passages)))
-        database.executemany(self._sql(UPSERT_TEXTS), list(map(_text_row, passages)))
+        database.executemany(self._sql(UPSERT_TEXTS), list(map(self._text_row, passages)))
 
     def delete(self, rows: Sequence[tuple[int]]) -> None:
         """Forget passages."""
@@ -80,6 +81,10 @@ class OwnedPassages:
         rows = self._connect().execute(sql, (*parts, *params)).fetchall()
         return [int(row[0]) for row in rows]
 
+    def _text_row(self, passage: Passage) -> tuple[int | str, ...]:
+        fields = [*map(without_surrogates, (passage.title, passage.body, passage.meta))]
+        return (passage.id, *fields, _SEPARATOR.join(map(self._comparable, fields)))
+
     def _sql(self, statement: str) -> str:
         return statement.replace("{texts}", self._table).replace("{passages}", scope_sql.TABLE)
 
@@ -97,8 +102,3 @@ def _scope_row(passage: Passage) -> tuple[int | str | None, ...]:
         passage.retained_ms,
         passage.expires_ms,
     )
-
-
-def _text_row(passage: Passage) -> tuple[int | str, ...]:
-    fields = [*map(without_surrogates, (passage.title, passage.body, passage.meta))]
-    return (passage.id, *fields, _SEPARATOR.join(map(normalize, fields)))

@@ -116,7 +116,7 @@ class Part:
         state = State((kept.segment,), kept.words, kept.seen, kept.build)
         if not state.leads_to(position):
             return False
-        if self._source.entry(database, kept.seen) != kept.entry:
+        if self._source.entry(database, kept.mark.place) != kept.mark.entry:
             return False
         self.state = state
         return True
@@ -189,14 +189,14 @@ class Part:
         """Put a state of one segment away as a file, when it is worth one; whether it was."""
         if self._files is None or len(state.segments) != 1 or state.rows < self._limits.least_file:
             return False
-        entry = self._source.entry(database, state.seen)
-        if entry is None:
+        mark = self._source.mark(database)
+        if mark is None:
             return False
         kept = PartFile(
             state.build,
             self._source.weights,
             state.seen,
-            entry,
+            mark,
             state.segments[0],
             state.words,
         )

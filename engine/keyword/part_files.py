@@ -7,6 +7,7 @@ the change log still leads from it to now; otherwise the part is built from the 
 from __future__ import annotations
 
 import json
+import logging
 import mmap
 import os
 import struct
@@ -24,15 +25,17 @@ from engine.columns.table import Table
 from engine.keyword.cutting import FieldWeights
 from engine.keyword.parts import PartKey
 from engine.keyword.segment import Segment, summed
-from engine.keyword.stored_terms import Words
+from engine.keyword.stored_terms import Mark, Words
 from engine.keyword.vocabulary import Vocabulary
 
-MAGIC: Final = b"MSPOST01"
+MAGIC: Final = b"MSPOST02"
 HEAD: Final = struct.Struct("<8sIQ")
 """Magic, CRC-32 of all that follows, length of the description."""
 ALIGNED: Final = 64
 
 Array = npt.NDArray[np.generic]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,8 @@ class PartFile:
     build: str
     weights: FieldWeights
     seen: int
-    entry: int
-    """Passage of the log's entry ``seen``: a log that holds another is not the same log."""
+    mark: Mark
+    """Written after ``seen``: a log without it belongs to another history of the database."""
     segment: Segment
     words: Words
 
@@ -81,10 +84,13 @@ class PartFiles:
             return None
 
     def forget(self) -> None:
-        """Remove every file, and what a killed process left unfinished."""
+        """Remove every file, and what a killed process left unfinished. Logs what it cannot."""
         for pattern in ("*.postings", "*.part"):
             for path in self._folder.glob(pattern):
-                path.unlink(missing_ok=True)
+                try:
+                    path.unlink(missing_ok=True)
+                except OSError as error:
+                    _log.warning("%s cannot be removed: %s", path.name, type(error).__name__)
 
     def _path(self, key: PartKey) -> Path:
         return self._folder / f"{key}.postings"
@@ -108,7 +114,7 @@ def _described(part: PartFile) -> bytes:
         "build": part.build,
         "weights": part.weights,
         "seen": part.seen,
-        "entry": part.entry,
+        "mark": [part.mark.place, part.mark.entry],
         "types": list(part.words.types),
         "sessions": list(part.words.sessions),
         "arrays": [[array.dtype.str, array.size] for array in _arrays(part.segment)],
@@ -144,7 +150,7 @@ def _parsed(held: memoryview) -> PartFile | None:
         build=described["build"],
         weights=(first, second, third),
         seen=described["seen"],
-        entry=described["entry"],
+        mark=Mark(*described["mark"]),
         segment=_segment(arrays),
         words=Words(_codes(described["types"]), _codes(described["sessions"])),
     )

@@ -4,8 +4,8 @@ Postings are kept for each owner (and vault) apart, with the frequencies of that
 alone. A search sees every change committed before it began, by this process or any other: each
 one first follows the change log. Inside a transaction that has changed something, FTS5 answers.
 
-FTS5 also answers match modes ``all`` and ``phrase``, scopes of very many owners, and searches
-while a large part is being built in a thread.
+FTS5 also finds what match modes ``all`` and ``phrase`` ask for, which is scored here all the same,
+and answers for scopes of very many owners and while a large part is being built in a thread.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.columns.table import Mask
-from engine.keyword.bm25 import Formula, Shard, Wanted, best
+from engine.keyword.bm25 import Formula, Shard, Wanted, best, scored
 from engine.keyword.fts5 import MAX_EXPRESSION_TERMS, Fts5Index
 from engine.keyword.part import Limits
 from engine.keyword.part_files import PartFiles
@@ -111,11 +111,16 @@ class PostingsIndex:
         self, query: str, *, scope: Scope, limit: int, match: Match = Match.ANY
     ) -> list[Candidate]:
         """Best passages within the scope; see ``Fts5Index.search`` for what it raises."""
-        shards = self._shards(scope) if match is Match.ANY else None
+        shards = self._shards(scope)
         wanted = self._wanted(query) if shards is not None else None
+        if shards is not None and wanted is not None and match is Match.ANY:
+            return best(shards, wanted, scope, limit, self._formula)
+        found = self._index.search(query, scope=scope, limit=limit, match=match)
         if shards is None or wanted is None:
-            return self._index.search(query, scope=scope, limit=limit, match=match)
-        return best(shards, wanted, scope, limit, self._formula)
+            return found
+        # FTS5 counts the passages of every owner: its scores would tell which words others use.
+        ids = [candidate.passage_id for candidate in found]
+        return scored(shards, wanted, scope, ids, self._formula)
 
     def count(self) -> int:
         """Passages indexed."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import secrets
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +23,7 @@ POSITION = f"""
     SELECT (SELECT MIN(id) FROM {CHANGES}), (SELECT MAX(id) FROM {CHANGES}),
         (SELECT analyzer FROM {{table}}_identity), (SELECT token FROM {{table}}_build)"""
 ENTRY = f"SELECT passage_id FROM {CHANGES} WHERE id = ?"
+MARK = f"INSERT INTO {CHANGES} (passage_id) VALUES (?) RETURNING id"
 CHANGED = f"SELECT DISTINCT passage_id FROM {CHANGES} WHERE id > ? AND id <= ?"
 IDS = f"SELECT p.id FROM {TABLE} p WHERE {{condition}}"
 # CROSS JOIN keeps the planner to the ids that were asked for.
@@ -41,6 +44,14 @@ class Position:
     low: int
     high: int
     build: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An entry of the change log that only one history of the database has."""
+
+    place: int
+    entry: int
 
 
 @dataclass(slots=True)
@@ -69,6 +80,22 @@ class StoredTerms:
         """Which passage an entry of the log is about; None when there is no such entry."""
         row = database.execute(ENTRY, (place,)).fetchone()
         return None if row is None else int(row[0])
+
+    def mark(self, database: DatabaseConnection) -> Mark | None:
+        """A new entry of the log, about no passage; None while another writer holds the database.
+
+        A copy of the database that went another way has not got it.
+        """
+        entry = -1 - secrets.randbits(62)
+        (patience,) = database.execute("PRAGMA busy_timeout").fetchone()
+        database.execute("PRAGMA busy_timeout = 0")
+        try:
+            ((place,),) = database.execute(MARK, (entry,)).fetchall()
+        except sqlite3.OperationalError:
+            return None
+        finally:
+            database.execute(f"PRAGMA busy_timeout = {int(patience)}")
+        return Mark(int(place), entry)
 
     def changed(self, database: DatabaseConnection, after: int, until: int) -> Ints:
         """Passages of the log's entries after one place, up to another; ascending."""

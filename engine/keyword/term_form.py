@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from engine.text.normalize import has_han, has_unspaced
 
 # FTS5 splits at ASCII punctuation; moved to the private use area, it is part of a term.
 _KEEP_PUNCTUATION = {
     code: 0xE000 + code for code in range(128) if not chr(code).isalnum() and chr(code) != " "
 }
+_PUNCTUATION = re.compile(f"[{re.escape(''.join(map(chr, _KEEP_PUNCTUATION)))}]")
 
 
 def stored(terms: str) -> str:
     """Terms as the index holds them; spaces stay."""
-    return terms.translate(_KEEP_PUNCTUATION)
+    # Most hold no punctuation, and to look for it is many times faster than to translate.
+    return terms.translate(_KEEP_PUNCTUATION) if _PUNCTUATION.search(terms) else terms
 
 
 def is_prefix(term: str) -> bool:

@@ -141,5 +141,5 @@ def _hit(run: Run, tier: Tier, passage: Passage, score: float) -> Hit:
         keyword_score=keyword.score if keyword else None,
         vector_rank=vector.rank if vector else None,
         vector_score=vector.score if vector else None,
-        fused_score=score if tier is Tier.HYBRID else None,
+        fused_score=score if run.is_fused else None,
     )

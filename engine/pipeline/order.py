@@ -16,7 +16,7 @@ Ordered = list[tuple[int, float]]
 
 def fused(run: Run) -> Ordered:
     """The candidates of both lists in one order, with what their places add to it."""
-    rule = run.tiers.fusion
+    rule, run.is_fused = run.tiers.fusion, True
     keyword_weight, vector_weight = rule.weights
     if rule.kind is Fusion.RRF:
         lists = [list(run.vector), list(run.keyword)]

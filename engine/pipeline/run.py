@@ -32,12 +32,12 @@ class FusionRule:
 
     @property
     def weights(self) -> tuple[float, float]:
-        """Weights of the keyword and of the vector list."""
-        keyword, vector = (0.6, 0.4) if self.kind is Fusion.SCORES else (1.0, 1.0)
-        return (
-            keyword if self.keyword is None else self.keyword,
-            vector if self.vector is None else self.vector,
-        )
+        """Weights of the keyword and of the vector list; the rule's own where both would be 0, since
+        then nothing could be ordered."""
+        own = (0.6, 0.4) if self.kind is Fusion.SCORES else (1.0, 1.0)
+        keyword = own[0] if self.keyword is None else self.keyword
+        vector = own[1] if self.vector is None else self.vector
+        return (keyword, vector) if keyword > 0 or vector > 0 else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,7 @@ class Run:
     keyword: dict[int, Candidate] = field(default_factory=dict)
     vector: dict[int, Candidate] = field(default_factory=dict)
     used_vector: bool = False
+    is_fused: bool = False
     reranker: str | None = None
     started: float = field(default_factory=time.perf_counter)
 

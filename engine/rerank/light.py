@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from engine.rerank.order import reordered
 from engine.text.match import Matcher
-from engine.text.normalize import has_unspaced, normalize
+from engine.text.normalize import has_unspaced
 from engine.text.tokenize import Analyzer
 from engine.types import Candidate, Health, Match, Passage
 
@@ -64,7 +64,7 @@ class LightReranker:
         parts = [word for word in words if has_unspaced(word)]
         found = 0
         if parts:
-            texts = [normalize(field) for field in fields]
+            texts = [self.analyzer.comparable(field) for field in fields]
             found = sum(any(part in text for text in texts) for part in parts)
         if len(parts) < len(words):
             terms = {term for field in fields for term in self.analyzer.document_terms(field)}

@@ -113,6 +113,23 @@ def test_a_file_of_another_database_is_not_taken(
     world.close()
 
 
+def test_a_file_from_before_a_backup_was_restored_is_not_taken(tmp_path: Path) -> None:
+    """The log of a restored database gives the same numbers again, for other texts."""
+    world = KeywordWorld(tmp_path / "index.db")
+    world.open().upsert([passage(number, "friday") for number in range(1, SIZE)])
+    backup = KeywordWorld(tmp_path / "backup.db")
+    world.connect().backup(backup.connect())
+    world.open().upsert([passage(SIZE, "secret")])
+    world.open(folder=tmp_path).search("secret", scope=SCOPE, limit=5)
+    assert (tmp_path / FILE).exists()
+    backup.open().upsert([passage(SIZE, "public")])
+    restored = backup.open(folder=tmp_path)
+    assert restored.search("secret", scope=SCOPE, limit=5) == []
+    assert [hit.passage_id for hit in restored.search("public", scope=SCOPE, limit=5)] == [SIZE]
+    for one in (world, backup):
+        one.close()
+
+
 def test_files_are_for_nobody_else_and_go_with_the_index(tmp_path: Path) -> None:
     world = KeywordWorld(tmp_path / "index.db")
     folder = tmp_path / "parts"
@@ -124,6 +141,18 @@ def test_files_are_for_nobody_else_and_go_with_the_index(tmp_path: Path) -> None
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     index.clear()
     assert list(folder.iterdir()) == []
+    world.close()
+
+
+def test_a_file_that_cannot_be_removed_stops_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = KeywordWorld(tmp_path / "index.db")
+    (tmp_path / "parts" / FILE).mkdir(parents=True)
+    (tmp_path / "parts" / "shared.postings").write_bytes(b"terms")
+    world.open(folder=tmp_path / "parts").forget_files()
+    assert [path.name for path in (tmp_path / "parts").iterdir()] == [FILE]
+    assert FILE in caplog.text
     world.close()
 
 

@@ -22,7 +22,7 @@ from engine.testing.keyword_world import (
     random_text,
     same,
 )
-from engine.types import MemoryType, Passage, Scope
+from engine.types import Match, MemoryType, Passage, Scope
 
 CAROL = 13
 SCOPES: tuple[dict[str, Any], ...] = (
@@ -105,6 +105,18 @@ def test_shared_passages_of_the_owner_count_once(world: KeywordWorld) -> None:
     for query in queries(2, 20):
         found = index.search(query, scope=asked, limit=25)
         assert same(found, world.fts5.search(query, scope=asked, limit=25))
+
+
+@pytest.mark.parametrize("match", [Match.ALL, Match.PHRASE])
+def test_a_match_mode_does_not_tell_which_words_others_use(
+    world: KeywordWorld, match: Match
+) -> None:
+    index = world.open()
+    index.upsert([passage(1, "coffee on friday"), passage(2, "friday friday friday, coffee")])
+    alone = index.search("friday", scope=SCOPE, limit=5, match=match)
+    assert [hit.passage_id for hit in alone] == [2, 1]
+    index.upsert([passage(number, "friday", owner=BOB) for number in range(3, 40)])
+    assert index.search("friday", scope=SCOPE, limit=5, match=match) == alone
 
 
 def test_the_passages_of_others_change_no_score(world: KeywordWorld) -> None:

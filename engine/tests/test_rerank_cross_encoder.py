@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from engine.embed import catalogue, installed
 from engine.encoder import EncoderFiles
-from engine.errors import RerankFailed
+from engine.errors import RerankFailed, Unavailable
 from engine.protocols import Reranker
 from engine.rerank.cross_encoder import CrossEncoder, CrossEncoderUse
 from engine.testing import tiny_models
@@ -73,6 +74,16 @@ def test_a_broken_model_is_said(tmp_path: Path) -> None:
         reranker.load()
     assert caught.value.code == "model_load_failed"
     assert str(tmp_path) not in str(caught.value)
+
+
+def test_a_model_that_fails_while_it_runs_is_a_tier_that_is_off(tmp_path: Path) -> None:
+    reranker = small(tmp_path)
+    tokenizer = tmp_path / "tokenizer.json"
+    described = json.loads(tokenizer.read_text())
+    described["model"]["vocab"]["staging"] = 1_000_000
+    tokenizer.write_text(json.dumps(described))
+    with pytest.raises(Unavailable, match="cannot run"):
+        reranker.rerank("staging", ranked(["staging", "tea"]))
 
 
 def test_a_score_that_is_no_number_is_refused(tmp_path: Path) -> None:

@@ -62,6 +62,16 @@ def test_both_lists_are_fused_and_the_trace_names_every_stage() -> None:
     assert names == ["embed", "vector", "keyword", "fuse", "collapse", "limit", "budget"]
 
 
+def test_weights_that_are_both_nothing_are_as_if_not_set() -> None:
+    for kind in Fusion:
+        rule = FusionRule(kind, keyword=0.0, vector=0.0)
+        assert rule.weights == FusionRule(kind).weights
+        done = retrieve(
+            Query("tea"), SCOPE, replace(tiers({1: 4.0}, {2: 0.9, 1: 0.8}), fusion=rule)
+        )
+        assert found(done) == [1, 2]
+
+
 def test_rank_fusion_takes_weights() -> None:
     keyword, vector = {1: 9.0, 2: 8.0}, {2: 0.9, 1: 0.8}
     for keyword_weight, first in ((2.0, 1), (0.5, 2)):

@@ -62,6 +62,8 @@ def days(text: str) -> tuple[str, str] | None:
         ("trips in December", "2025-12-01", "2026-01-01"),
         ("what happened in 2022", "2022-01-01", "2023-01-01"),
         ("２０２２年に", "2022-01-01", "2023-01-01"),
+        ("2023年前的事", "2023-01-01", "2024-01-01"),
+        ("999 years ago", "1027-01-01", "1028-01-01"),
     ],
 )
 def test_a_span_is_read(text: str, first: str, after: str) -> None:
@@ -78,6 +80,13 @@ def test_a_span_is_read(text: str, first: str, after: str) -> None:
         "who lives in Berlin",
         "今天气如何".replace("今天", "天"),
         "port 2022 is open",
+        "两三天前我说了什么",
+        "三五年前",
+        "十十年前",
+        "一百二十天前",
+        "2023-13-45",
+        "9" * 5000 + " days ago",
+        "9" * 5000 + "年前",
     ],
 )
 def test_what_names_no_time_gives_none(text: str) -> None:

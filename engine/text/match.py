@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.text.normalize import HAN, HANGUL, KANA, UNSPACED, has_unspaced, normalize
+from engine.text.normalize import HAN, HANGUL, KANA, UNSPACED, has_unspaced
 from engine.text.tokenize import Analyzer
 from engine.types import Match
 
@@ -41,14 +41,16 @@ class Matcher:
     @cached_property
     def phrase(self) -> str:
         """The query as mode ``phrase`` looks for it."""
-        return normalize(self.query)
+        return self.analyzer.comparable(self.query)
 
     def accepts(self, fields: Sequence[str]) -> bool:
         """Whether a passage with these fields (title, body, metadata) is a hit."""
         if self.match is Match.ALL:
             return self._has_all(fields)
         if self.match is Match.PHRASE:
-            return any(self._phrase_pattern.search(normalize(field)) for field in fields)
+            return any(
+                self._phrase_pattern.search(self.analyzer.comparable(field)) for field in fields
+            )
         return True
 
     def needed_terms(self) -> list[str]:
@@ -65,7 +67,7 @@ class Matcher:
     def _has_all(self, fields: Sequence[str]) -> bool:
         parts = [word for word in self.words if has_unspaced(word)]
         if parts:
-            texts = [normalize(field) for field in fields]
+            texts = [self.analyzer.comparable(field) for field in fields]
             if not all(any(part in text for text in texts) for part in parts):
                 return False
         if len(parts) == len(self.words):

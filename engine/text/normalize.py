@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from enum import StrEnum
+from functools import lru_cache
 
 HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Han characters as the inside of a regular expression class (with 々〆〇)."""
@@ -25,6 +27,7 @@ _HAN = re.compile(f"[{HAN}]")
 _KANA = re.compile(f"[{KANA}]")
 _UNSPACED = re.compile(f"[{HAN}{KANA}{HANGUL}{UNSPACED}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_ASCII_LETTER = re.compile("[A-Za-z]")
 _SPACE = re.compile(r"\s+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 
@@ -89,18 +92,19 @@ def script_of(text: str) -> Script:
 
     A Han or kana character counts as two letters, since it says about as much.
     """
-    counts = dict.fromkeys(Script, 0)
-    for character in fold(text[:SCRIPT_SAMPLE]):
-        script = _script_of_character(character)
-        if script is not None:
-            counts[script] += 2 if script in (Script.HAN, Script.KANA) else 1
-    japanese = counts[Script.KANA]
-    if japanese * 10 >= counts[Script.HAN]:
-        counts[Script.KANA] += counts[Script.HAN] if japanese else 0
-    best = max(counts, key=lambda script: counts[script])
+    sample = fold(text[:SCRIPT_SAMPLE])
+    if sample.isascii():
+        return Script.LATIN if _ASCII_LETTER.search(sample) else Script.OTHER
+    counts = Counter(map(_script_of_character, sample))
+    counts[Script.HAN] *= 2
+    counts[Script.KANA] *= 2
+    if 0 < counts[Script.HAN] <= counts[Script.KANA] * 10:
+        counts[Script.KANA] += counts[Script.HAN]
+    best = max(Script, key=lambda script: counts[script])
     return best if counts[best] else Script.OTHER
 
 
+@lru_cache(maxsize=65536)
 def _script_of_character(character: str) -> Script | None:
     if not character.isalpha():
         return None

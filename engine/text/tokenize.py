@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from engine.text import jieba_words
-from engine.text.normalize import fold
+from engine.text.normalize import fold, normalize
 
 
 class Analyzer(Protocol):
@@ -41,6 +41,10 @@ class Analyzer(Protocol):
 
     def query_terms(self, text: str) -> list[str]:
         """Distinct terms to look for, in order; empty when the text holds none."""
+        ...
+
+    def comparable(self, text: str) -> str:
+        """A text as match modes compare it: folded, and characters alike where terms are."""
         ...
 
     def words(self, text: str) -> list[str]:
@@ -72,6 +76,9 @@ class SeedAnalyzer:
 
     def query_terms(self, text: str) -> list[str]:
         return list(dict.fromkeys(self.document_terms(text)))
+
+    def comparable(self, text: str) -> str:
+        return normalize(text)
 
     def words(self, text: str) -> list[str]:
         return self.query_terms(text)

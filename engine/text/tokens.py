@@ -12,10 +12,10 @@ import re
 from engine.text.normalize import HAN, HANGUL, KANA
 
 _UNIT = 20
-_ASCII = 5
 _WEIGHTS: tuple[tuple[re.Pattern[str], int], ...] = tuple(
-    (re.compile(f"[{characters}]"), weight)
+    (re.compile(f"[{characters}]+"), weight)
     for characters, weight in (
+        ("\\x00-\\x7f", 5),
         (HAN, 20),
         (KANA, 16),
         (HANGUL, 14),
@@ -35,14 +35,14 @@ def estimate_tokens(text: object) -> int:
         return 0
     if text.isascii():
         return -(-len(text) // 4)
-    foreign = "".join(character for character in text if not character.isascii())
-    total = _ASCII * (len(text) - len(foreign))
-    left = len(foreign)
+    total = 0
     for pattern, weight in _WEIGHTS:
-        count = len(pattern.findall(foreign))
-        total += weight * count
-        left -= count
-    return -(-(total + _OTHER * left) // _UNIT)
+        left = pattern.sub("", text)
+        total += weight * (len(text) - len(left))
+        text = left
+        if not text:
+            break
+    return -(-(total + _OTHER * len(text)) // _UNIT)
 
 
 def cut_to_tokens(text: str, max_tokens: int) -> str:

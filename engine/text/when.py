@@ -53,7 +53,8 @@ _NUMBERS: Final = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "
 }
 _HAN_DIGITS: Final = {"两": 2, "兩": 2} | {d: n for n, d in enumerate("〇一二三四五六七八九")}
 _COUNT = r"(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|(?:a )?(?:few|couple of))"
-_HAN_COUNT = r"(\d{1,3}|[一二两兩三四五六七八九十]{1,3})"
+# Not the end of a longer number, such as a year.
+_HAN_COUNT = r"(?<![\d〇零一二两兩三四五六七八九十百千万])(\d{1,3}|[一二两兩三四五六七八九十]{1,3})"
 _DAY, _WEEK = timedelta(days=1), timedelta(days=7)
 
 
@@ -81,7 +82,7 @@ def span_of(text: str, *, now_ms: int) -> Span | None:
             continue
         try:
             days = days_of(found, today)
-        except (ValueError, OverflowError):  # a date that no calendar has
+        except (ValueError, OverflowError):  # no calendar has it, or it is no one number
             continue
         if days is not None:
             return Span(_ms(days[0]), _ms(days[1]))
@@ -93,14 +94,21 @@ def _ms(day: date) -> int:
 
 
 def _number(text: str) -> int:
+    """The count of a rule. Raises ``ValueError`` for numerals in a row (两三, "two or three")."""
     if text.isdigit():
         return int(text)
     if text in _NUMBERS:
         return _NUMBERS[text]
     tens, has_ten, ones = text.rpartition("十")
     if not has_ten:
-        return _HAN_DIGITS[text]
-    return (_HAN_DIGITS[tens] if tens else 1) * 10 + (_HAN_DIGITS[ones] if ones else 0)
+        return _han_digit(text)
+    return (_han_digit(tens) if tens else 1) * 10 + (_han_digit(ones) if ones else 0)
+
+
+def _han_digit(text: str) -> int:
+    if text not in _HAN_DIGITS:
+        raise ValueError("no single numeral")
+    return _HAN_DIGITS[text]
 
 
 def _day(ago: int) -> Callable[[re.Match[str], date], Days]:

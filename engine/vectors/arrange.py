@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -67,7 +68,7 @@ def arranged(view: View, tuning: Tuning, *, target: Path | None, stopped: Stoppe
     )
     serial = np.concatenate([old.serial, tail.serial])
     order = arrangement(scope, serial, tuning.large)
-    matrix = _room(order.size, view.base.shift.size, target)
+    matrix = room(order.size, view.base.shift.size, target)
     _gather(matrix, order, (old.matrix, tail.matrix), stopped)
     shift = middle(matrix)
     coarse = np.empty(matrix.shape, np.int8)
@@ -94,13 +95,27 @@ def arranged(view: View, tuning: Tuning, *, target: Path | None, stopped: Stoppe
     return replace(base, graphs=graphs)
 
 
-def _room(count: int, dim: int, target: Path | None) -> Matrix:
+def room(count: int, dim: int, target: Path | None) -> Matrix:
+    """A matrix to fill, in a new file of a folder where that is given. Raises ``OSError``."""
     if target is None or not count:
         return np.empty((count, dim), np.float32)
+    path = target / "matrix.npy"
     mapped: Matrix = np.lib.format.open_memmap(
-        target / "matrix.npy", mode="w+", dtype=np.float32, shape=(count, dim)
+        path, mode="w+", dtype=np.float32, shape=(count, dim)
     )
+    _reserve(path)
     return mapped
+
+
+def _reserve(path: Path) -> None:
+    """Have the disk give a file all its room now. Raises ``OSError`` where it has not got it.
+
+    A page that finds no room when it is written would end the process.
+    """
+    if not hasattr(os, "posix_fallocate"):
+        return
+    with path.open("r+b") as handle:
+        os.posix_fallocate(handle.fileno(), 0, path.stat().st_size)
 
 
 def _gather(into: Matrix, order: Ints, matrices: tuple[Matrix, Matrix], stopped: Stopped) -> None:

@@ -51,13 +51,19 @@ class IndexFiles:
         with (self._folder / f"{self._index_id}.lock").open("wb") as handle:
             yield _lock(handle)
 
-    def draft(self, token: str) -> Path:
-        """A new folder to write a state into. Call it while ``building``."""
+    @contextmanager
+    def draft(self, token: str) -> Iterator[Path]:
+        """A new folder to write a state into, gone unless it is complete. For use while
+        ``building``."""
         for left in self._folder.glob(f"{self._index_id}-*.draft"):
             shutil.rmtree(left, ignore_errors=True)
         made = self._folder / f"{self._index_id}-{token}.draft"
         made.mkdir()
-        return made
+        try:
+            yield made
+        finally:
+            # What a full disk has no room for must not go on filling it.
+            shutil.rmtree(made, ignore_errors=True)
 
     def write(self, draft: Path, base: Base, words: Words) -> None:
         """Complete a draft; ``base.rows.matrix`` may already be its file."""

@@ -68,6 +68,8 @@ class InProcessIndex:
         self._rebuilder = Rebuilder(options.tuning, self._files)
         self._lock = Lock()
         self._state: State | None = None
+        self._is_purged = False
+        """Whether graphs, and a base being made, may hold what was to be forgotten."""
 
     @property
     def name(self) -> str:
@@ -187,6 +189,14 @@ class InProcessIndex:
         with self._lock:
             self._state = None
 
+    def forget_files(self) -> None:
+        """Remove the files, which hold vectors of passages that are no more. The next start reads
+        the database, and makes them again."""
+        if self._files is not None:
+            with self._lock:
+                self._files.forget_all()
+                self._is_purged = True
+
     def _encode(self, vector: Vector) -> bytes:
         return unit(vector, self._signature.dim).astype("<f4").tobytes()
 
@@ -216,7 +226,8 @@ class InProcessIndex:
                 # Another process has arranged the same rows already.
                 self._state = other
                 return self._follow(connection)
-            self._rebuilder.begin(state)
+            self._rebuilder.begin(state, anew=self._is_purged)
+            self._is_purged = False
         return state.view()
 
     def _load(self, connection: DatabaseConnection, low: int, high: int, is_open: bool) -> State:
@@ -257,7 +268,10 @@ class InProcessIndex:
             state.adopt(made)
         if state.is_unnamed and self._files is not None:
             token = state.base.token
-            if self._table.keep_files(connection, token, state.base.position):
+            if self._is_purged:
+                self._files.forget_all()
+                state.is_unnamed = False
+            elif self._table.keep_files(connection, token, state.base.position):
                 state.is_unnamed = False
                 self._files.forget_others(token)
         return self._rebuilder.is_ready and self._is_due(state.view())

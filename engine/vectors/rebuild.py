@@ -51,10 +51,15 @@ class Rebuilder:
         """Whether ``begin`` may be called now."""
         return not self.is_busy and time.monotonic() >= self._not_before
 
-    def begin(self, state: State) -> None:
-        """Start over the rows as they are now; nothing of them may be unsettled."""
+    def begin(self, state: State, *, anew: bool = False) -> None:
+        """Start over the rows as they are now; nothing of them may be unsettled.
+
+        ``anew``: no graph is grown, since a graph keeps the vectors of dead rows.
+        """
         # The words go on growing; the thread works with those of now.
         view = replace(state.view(), words=state.words.copy())
+        if anew:
+            view = replace(view, base=replace(view.base, graphs={}))
         state.touched.clear()
         self._stop = Event()
         self._thread = Thread(
@@ -105,10 +110,10 @@ class Rebuilder:
             if not is_ours:
                 return None
             token = uuid.uuid4().hex
-            draft = self._files.draft(token)
-            base = arranged(view, self._tuning, target=draft, stopped=stop.is_set)
-            base = replace(base, position=position, token=token)
-            self._files.write(draft, base, view.words)
+            with self._files.draft(token) as draft:
+                base = arranged(view, self._tuning, target=draft, stopped=stop.is_set)
+                base = replace(base, position=position, token=token)
+                self._files.write(draft, base, view.words)
             return self._mapped(base, view.words)
 
     def _mapped(self, base: Base, words: Words) -> Base:

@@ -14,6 +14,7 @@ from engine.types import MemoryType
 from memory.errors import Invalid
 from memory.said import said
 
+TYPES: Final = frozenset(kind.value for kind in MemoryType)
 MAX_KEY: Final = 500
 MAX_SESSION: Final = 200
 MAX_CONTENT: Final = 200_000
@@ -80,8 +81,7 @@ _LONGEST: Final = {"key": MAX_KEY, "session_id": MAX_SESSION, "content": MAX_CON
 
 def _problem(name: str, value: Any) -> str:
     if name == "type":
-        known = ", ".join(MemoryType)
-        return "" if value in set(MemoryType) else said("One of: %(types)s.", types=known)
+        return "" if value in TYPES else said("One of: %(types)s.", types=", ".join(MemoryType))
     if name == "metadata":
         return json_problem(value)
     if name in _MOMENTS:

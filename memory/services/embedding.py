@@ -153,10 +153,12 @@ def _chosen() -> str | None:
 
 
 def switch(index: VectorIndex) -> None:
-    """Make a complete index the active one; the earlier one is dropped."""
+    """Make a complete index the active one; the earlier one is dropped. Not one that is gone."""
     if index.state == VectorIndex.State.ACTIVE:
         return
     with transaction.atomic():
+        if not VectorIndex.objects.select_for_update().filter(pk=index.pk).exists():
+            return  # another process has chosen another model, and discarded it
         for earlier in VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE):
             _drop(earlier)
         VectorIndex.objects.filter(pk=index.pk).update(
@@ -215,6 +217,9 @@ def _embed_marked(
         current = {key: text_hash for key, text_hash, _language in stored}
         # A text that changed meanwhile keeps its mark: this vector is already out of date.
         valid = [i for i, row in enumerate(rows) if current.get(row.id) == row.text_hash]
+        if not VectorIndex.objects.filter(pk=index.pk).exists():
+            # Dropped meanwhile: nobody would ever remove what is stored for it now.
+            return 0, 0
         store = wiring.store_for(index)
         store.ensure()
         store.upsert(

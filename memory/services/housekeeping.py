@@ -35,6 +35,7 @@ def start() -> int:
     except EngineError as error:
         # The engine page says that the tier is off; everything else still works.
         logger.warning("the keyword index cannot be renewed: %s", error)
+    wiring.remove_orphaned_files()
     embedding.reconcile()
     count = tick()
     _load_model()

@@ -41,7 +41,7 @@ def scope(owners: Iterable[ApiKey] | None, *, view: View) -> Scope:
         session=view.session,
         types=frozenset(view.types),
         retained_after_ms=cutoffs(wiring.settings(), moment) if view.with_retention else {},
-        excluded=_decayed(ids, moment),
+        excluded=_decayed(ids, moment, include_shared=view.include_shared),
     )
 
 
@@ -76,14 +76,17 @@ def live() -> Q:
     return Q(trashed_at__isnull=True, archived_at__isnull=True)
 
 
-def _decayed(owners: frozenset[int] | None, moment: datetime) -> frozenset[int]:
+def _decayed(
+    owners: frozenset[int] | None, moment: datetime, *, include_shared: bool
+) -> frozenset[int]:
     """Ids of passages that typed decay hides; none while it is off."""
     policy = decay.policy_from_env(django_settings.MEMORY_TYPED_DECAY)
     if not policy.enabled:
         return frozenset()
     rows = Passage.objects.filter(is_archived=False, memory__isnull=False)
     if owners is not None:
-        rows = rows.filter(owner__in=owners)
+        own = Q(owner__in=owners)
+        rows = rows.filter(own | Q(is_shared=True) if include_shared else own)
     columns = ("pk", "type", "created_ms", "is_pinned")
     use = ("memory__use__last_accessed_at", "memory__use__access_count")
     found = rows.order_by("created_ms").values_list(*columns, *use)[:DECAY_SCAN]

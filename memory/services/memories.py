@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from engine.text.tokens import estimate_tokens
+from memory import row_writer
 from memory.clock import now
 from memory.errors import Conflict, NotFound
 from memory.models import ApiKey, Memory, MemoryRevision
@@ -36,6 +37,7 @@ CHANGEABLE: Final = frozenset(
     }
 )
 _WITH_EVERY_CHANGE: Final = ("revision", "tokens", "updated_at", "retained_at")
+_UPSERTED: Final = CHANGEABLE - {"key"} | set(_WITH_EVERY_CHANGE)
 _REVISED: Final = ("key", "type", "content", "metadata", "session_id", "expires_at")
 
 
@@ -91,16 +93,16 @@ def store_many(
     """
     stored = _store_archived(owner, [draft for draft in drafts if draft.archived_at])
     for batch in _without_repeats([draft for draft in drafts if not draft.archived_at]):
-        existing = {
-            row.key: row
-            for row in Memory.objects.select_for_update().filter(
-                live(), api_key=owner, key__in=[draft.key for draft in batch]
-            )
-        }
+        rows = Memory.objects.select_for_update().filter(
+            live(), api_key=owner, key__in=[draft.key for draft in batch]
+        )
+        # In no order: to spare the sorting, SQLite would walk every memory of the owner.
+        existing = {row.key: row for row in rows.order_by()}
         fresh = [_new(owner, draft) for draft in batch if draft.key not in existing]
-        Memory.objects.bulk_create(fresh, batch_size=200)
+        row_writer.insert(fresh)
+        passages.add(fresh)
         _upsert(principal, existing, batch)
-        passages.sync([*fresh, *existing.values()])
+        passages.sync(list(existing.values()))
         by_key = {row.key: Stored(row, created=True) for row in fresh}
         by_key.update({key: Stored(row, created=False) for key, row in existing.items()})
         stored.extend(by_key[draft.key] for draft in batch)
@@ -117,7 +119,7 @@ def _store_archived(owner: ApiKey, drafts: Sequence[MemoryDraft]) -> list[Stored
         trashed_at__isnull=True,
         key__in=[draft.key for draft in drafts],
     )
-    known = {(row.key, row.content): row for row in (rows if drafts else ())}
+    known = {(row.key, row.content): row for row in (rows.order_by() if drafts else ())}
     stored: list[Stored] = []
     for draft in drafts:
         place = (draft.key, draft.content)
@@ -125,8 +127,8 @@ def _store_archived(owner: ApiKey, drafts: Sequence[MemoryDraft]) -> list[Stored
         known.setdefault(place, _new(owner, draft))
         stored.append(Stored(known[place], created))
     fresh = [item.memory for item in stored if item.created]
-    Memory.objects.bulk_create(fresh, batch_size=200)
-    passages.sync(fresh)
+    row_writer.insert(fresh)
+    passages.add(fresh)
     return stored
 
 
@@ -236,16 +238,8 @@ def _upsert(
     """Merge drafts into the live rows with their keys, in a few statements for all."""
     found = [(existing[draft.key], draft) for draft in batch if draft.key in existing]
     kept = [_apply(principal, row, _merged(row, draft), "upsert") for row, draft in found]
-    MemoryRevision.objects.bulk_create([item for item in kept if item], batch_size=200)
-    if found:
-        # As an upsert: Django's bulk_update builds a CASE for each value: 17 times slower.
-        Memory.objects.bulk_create(
-            existing.values(),
-            batch_size=200,
-            update_conflicts=True,
-            unique_fields=["id"],
-            update_fields=[*sorted(CHANGEABLE - {"key"}), *_WITH_EVERY_CHANGE],
-        )
+    row_writer.insert([item for item in kept if item])
+    row_writer.update(list(existing.values()), _UPSERTED)
 
 
 def _save(principal: Principal, memory: Memory, changes: Mapping[str, Any], action: str) -> None:
@@ -328,10 +322,15 @@ def _merged(memory: Memory, draft: MemoryDraft) -> dict[str, Any]:
 def _without_repeats(drafts: Sequence[MemoryDraft]) -> list[list[MemoryDraft]]:
     batches: list[list[MemoryDraft]] = [[]]
     seen: set[str] = set()
-    for draft in (replace(draft, key=draft.key.strip()) for draft in drafts):
+    for draft in map(_with_bare_key, drafts):
         if draft.key in seen:
             batches.append([])
             seen = set()
         seen.add(draft.key)
         batches[-1].append(draft)
     return [batch for batch in batches if batch]
+
+
+def _with_bare_key(draft: MemoryDraft) -> MemoryDraft:
+    key = draft.key.strip()
+    return draft if key == draft.key else replace(draft, key=key)

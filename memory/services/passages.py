@@ -5,16 +5,16 @@ Every function runs inside the transaction of the change it follows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from engine.text.chunk import chunks
 from engine.text.language import language_of
 from engine.text.template import embedded_text, indexed_text, speaker_of, text_hash
-from memory import wiring
+from memory import row_writer, wiring
 from memory.clock import to_ms
-from memory.models import Memory, Passage, PassageChange, VectorIndex, VectorMark
+from memory.models import Memory, Passage, VectorIndex
 from memory.passage_reader import all_to_engine
 
 BATCH: Final = 500
@@ -49,16 +49,23 @@ def sync(memories: Sequence[Memory]) -> None:
     updates the columns.
     """
     for start in range(0, len(memories), BATCH):
-        _sync(memories[start : start + BATCH])
+        batch = memories[start : start + BATCH]
+        existing: dict[object, list[Passage]] = {memory.pk: [] for memory in batch}
+        for row in Passage.objects.filter(memory__in=batch).order_by("ordinal"):
+            existing[row.memory_id].append(row)
+        _sync(batch, existing)
 
 
-def _sync(memories: Sequence[Memory]) -> None:
-    existing: dict[object, list[Passage]] = {memory.pk: [] for memory in memories}
-    for row in Passage.objects.filter(memory__in=memories).order_by("ordinal"):
-        existing[row.memory_id].append(row)
+def add(memories: Sequence[Memory]) -> None:
+    """Make the passages of memories that were stored just now and have none."""
+    for start in range(0, len(memories), BATCH):
+        _sync(memories[start : start + BATCH], {})
+
+
+def _sync(memories: Sequence[Memory], existing: Mapping[object, Sequence[Passage]]) -> None:
     plan = _Plan()
     for memory in memories:
-        _plan(plan, memory, existing[memory.pk])
+        _plan(plan, memory, existing.get(memory.pk, ()))
     _remove(plan.surplus)
     _write(plan)
 
@@ -68,15 +75,18 @@ def _plan(plan: _Plan, memory: Memory, rows: Sequence[Passage]) -> None:
     plan.surplus.extend(row.pk for row in rows[len(pieces) :])
     for ordinal, piece in enumerate(pieces):
         if ordinal >= len(rows):
-            plan.fresh.append(_fill(Passage(memory=memory, ordinal=ordinal), memory, piece))
+            row = Passage(memory=memory, ordinal=ordinal, **_columns(memory, piece))
+            plan.fresh.append(row)
             continue
         row = rows[ordinal]
-        row.memory = memory
         if row.keyword_hash != piece.keyword_hash:
             plan.reworded.append(row)
         if row.text_hash != piece.text_hash:
             plan.unembedded.append(row)
-        plan.kept.append(_fill(row, memory, piece))
+        plan.kept.append(row)
+        row.memory = memory
+        for name, value in _columns(memory, piece).items():
+            setattr(row, name, value)
 
 
 def remove(memories: Iterable[Memory]) -> None:
@@ -86,7 +96,7 @@ def remove(memories: Iterable[Memory]) -> None:
 
 def mark_all(index: VectorIndex) -> int:
     """Mark every passage as waiting for a vector in an index; how many wait."""
-    return _mark(index, Passage.objects.values_list("pk", flat=True))
+    return _mark(index, list(Passage.objects.values_list("pk", flat=True)))
 
 
 def _pieces(memory: Memory) -> list[_Piece]:
@@ -102,72 +112,74 @@ def _pieces(memory: Memory) -> list[_Piece]:
     return pieces
 
 
-def _fill(row: Passage, memory: Memory, piece: _Piece) -> Passage:
-    row.start, row.end = piece.start, piece.end
-    row.text_hash, row.keyword_hash = piece.text_hash, piece.keyword_hash
-    row.owner_id = memory.api_key_id
-    row.session, row.type = memory.session_id, memory.type
-    row.is_shared, row.is_pinned = memory.is_shared, memory.is_pinned
-    row.is_archived = memory.archived_at is not None
-    row.speaker = speaker_of(memory.metadata)
-    row.language = language_of(piece.embedded)
-    row.occurred_ms = to_ms(memory.occurred_at or memory.created_at)
-    row.created_ms, row.retained_ms = to_ms(memory.created_at), to_ms(memory.retained_at)
-    row.expires_ms = to_ms(memory.expires_at) if memory.expires_at else None
-    return row
+def _columns(memory: Memory, piece: _Piece) -> dict[str, Any]:
+    """What a passage holds beside its place; the same names for every passage."""
+    return {
+        "start": piece.start,
+        "end": piece.end,
+        "text_hash": piece.text_hash,
+        "keyword_hash": piece.keyword_hash,
+        "owner_id": memory.api_key_id,
+        "session": memory.session_id,
+        "type": memory.type,
+        "is_shared": memory.is_shared,
+        "is_pinned": memory.is_pinned,
+        "is_archived": memory.archived_at is not None,
+        "speaker": speaker_of(memory.metadata),
+        "language": language_of(piece.embedded),
+        "occurred_ms": to_ms(memory.occurred_at or memory.created_at),
+        "created_ms": to_ms(memory.created_at),
+        "retained_ms": to_ms(memory.retained_at),
+        "expires_ms": to_ms(memory.expires_at) if memory.expires_at else None,
+    }
 
 
-_COLUMNS = (
-    "start",
-    "end",
-    "text_hash",
-    "keyword_hash",
-    "owner",
-    "session",
-    "type",
-    "is_shared",
-    "is_pinned",
-    "is_archived",
-    "speaker",
-    "language",
-    "occurred_ms",
-    "created_ms",
-    "retained_ms",
-    "expires_ms",
-)
+_PLACE: Final = frozenset({"id", "kind", "memory_id", "ordinal", "vault_id"})
+_UPDATED: Final = [
+    field.attname for field in Passage._meta.concrete_fields if field.attname not in _PLACE
+]
+_MARK: Final = """
+    INSERT INTO memory_vectormark (index_id, passage_id, attempts, error)
+    VALUES (%s, %s, 0, '')
+    ON CONFLICT (index_id, passage_id) DO UPDATE SET attempts = 0, error = ''"""
+_LOG: Final = "INSERT INTO memory_passagechange (passage_id) VALUES (%s)"
 
 
 def _write(plan: _Plan) -> None:
-    if plan.fresh:
-        Passage.objects.bulk_create(plan.fresh, batch_size=500)
-    if plan.kept:
-        # As an upsert: Django's bulk_update builds a CASE for each value: 17 times slower.
-        Passage.objects.bulk_create(
-            plan.kept,
-            batch_size=200,
-            update_conflicts=True,
-            unique_fields=["id"],
-            update_fields=_COLUMNS,
-        )
-    if plan.fresh or plan.reworded:
-        wiring.keyword_index().upsert(all_to_engine(plan.fresh + plan.reworded))
+    _insert(plan.fresh)
+    row_writer.update(plan.kept, _UPDATED)
+    worded = plan.fresh + plan.reworded
+    if worded:
+        wiring.keyword_index().upsert(all_to_engine(worded))
     if plan.fresh or plan.unembedded:
         ids = [row.pk for row in plan.fresh + plan.unembedded]
         for index in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
             _mark(index, ids)
-    _log([row.pk for row in plan.fresh + plan.kept])
+    # The keyword index has logged those it was given.
+    logged = {row.pk for row in worded}
+    _log([row.pk for row in plan.kept if row.pk not in logged])
 
 
-def _mark(index: VectorIndex, ids: Iterable[int]) -> int:
-    marks = [VectorMark(index=index, passage_id=passage_id) for passage_id in ids]
-    VectorMark.objects.bulk_create(
-        marks,
-        batch_size=400,
-        update_conflicts=True,
-        unique_fields=["index", "passage"],
-        update_fields=["attempts", "error"],
-    )
-    return len(marks)
+def _insert(rows: Sequence[Passage]) -> None:
+    """Insert passages and learn the ids that the database gave them.
+
+    They are read back by memory and ordinal: what an insert returns has no sure order.
+    """
+    if not rows:
+        return
+    row_writer.insert(rows)
+    stored = Passage.objects.filter(memory__in={row.memory_id for row in rows})
+    ids: dict[tuple[object, int], int] = {
+        (memory, ordinal): pk
+        for memory, ordinal, pk in stored.values_list("memory_id", "ordinal", "pk")
+    }
+    for row in rows:
+        row.pk = ids[row.memory_id, row.ordinal]
+
+
+def _mark(index: VectorIndex, ids: Collection[int]) -> int:
+    row_writer.many(_MARK, [(index.pk, passage_id) for passage_id in ids])
+    return len(ids)
 
 
 def _remove(ids: Collection[int]) -> None:
@@ -177,6 +189,4 @@ def _remove(ids: Collection[int]) -> None:
 
 
 def _log(ids: Iterable[int]) -> None:
-    PassageChange.objects.bulk_create(
-        [PassageChange(passage_id=passage_id) for passage_id in ids], batch_size=500
-    )
+    row_writer.many(_LOG, [(passage_id,) for passage_id in ids])

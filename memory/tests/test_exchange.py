@@ -345,3 +345,19 @@ def test_an_impossible_offset_from_utc_does_not_stop_an_import(
     record = {"content": "tea", "createdAt": written, "expiresAt": written, "date": written}
     report = _import(_jsonl(record, {"content": "coffee"}))
     assert (report.imported, report.skipped) == (2, 0)
+
+
+def test_an_import_looks_its_keys_up_in_no_order(alice: Principal) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        _import(_jsonl({"key": "tea", "content": "green"}, {"key": "cup", "content": "red"}))
+    by_key = [query["sql"] for query in captured if '"key" IN' in query["sql"]]
+    # With one, SQLite walks all memories of the owner to spare sorting the few that are found.
+    assert by_key and not any("ORDER BY" in sql for sql in by_key)
+
+
+def test_usual_times_are_read_as_any_other(alice: Principal) -> None:
+    times = ["2026-05-06T07:08:09.123Z", "2026-05-06T16:08:09.123+09:00", "6 May 2026 07:08:09.123"]
+    records = [{"key": f"k{i}", "content": "x", "date": time} for i, time in enumerate(times)]
+    _import(_jsonl(*records))
+    stored = set(Memory.objects.values_list("occurred_at", flat=True))
+    assert stored == {datetime(2026, 5, 6, 7, 8, 9, 123000, tzinfo=UTC)}

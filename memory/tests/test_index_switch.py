@@ -235,3 +235,34 @@ def test_a_choice_that_no_job_has_seen_is_noticed_by_the_round(
     assert embedding.resume() is True
     work()
     assert _states() == {"fake-e5": "active"}
+
+
+def test_an_index_that_was_discarded_meanwhile_does_not_take_over(
+    forty: Principal, manager: Principal, settings: Any
+) -> None:
+    studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
+    building = embedding.target_index()
+    assert building is not None
+    building.marks.all().delete()
+    VectorIndex.objects.filter(pk=building.pk).delete()
+    embedding.switch(building)
+    assert _states() == {"fake-light": "active"}
+    assert _model_of(forty) == "fake-light"
+
+
+def test_no_vector_is_stored_for_an_index_that_was_dropped_while_it_was_made(
+    alice: Principal, remember: Remember, work: Work, settings: Any
+) -> None:
+    source = watch(settings)
+    remember(alice, "likes tea")
+
+    def drop(_texts: Sequence[str]) -> None:
+        VectorIndex.objects.all().delete()
+
+    source.before = drop
+    work()
+    source.before = lambda _texts: None
+    held = "SELECT DISTINCT index_id FROM memory_vector"
+    with connection.cursor() as cursor:
+        orphans = {row[0] for row in cursor.execute(held).fetchall()}
+    assert orphans <= set(VectorIndex.objects.values_list("pk", flat=True))

@@ -136,3 +136,20 @@ def test_a_batch_is_indexed_whole(alice: Principal) -> None:
     memories.store_many(alice, owner, drafts)
     assert wiring.keyword_index().count() == 300
     assert ask(alice, "number299") == ["note number299"]
+
+
+def test_each_passage_that_is_stored_or_changed_is_logged_once(
+    alice: Principal, remember: Remember
+) -> None:
+    def logged() -> list[int]:
+        before = list(PassageChange.objects.order_by("pk").values_list("passage_id", flat=True))
+        PassageChange.objects.all().delete()
+        return before
+
+    memory = remember(alice, "likes jasmine tea")
+    passage = Passage.objects.get(memory=memory)
+    assert logged() == [passage.pk]
+    memories.update(alice, memory.pk, {"content": "likes green tea"})
+    assert logged() == [passage.pk]
+    memories.update(alice, memory.pk, {"is_pinned": True})
+    assert logged() == [passage.pk]

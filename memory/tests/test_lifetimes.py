@@ -150,6 +150,15 @@ def test_typed_decay_hides_unused_episodes_only_when_switched_on(
     assert len(ask(alice, mode=mode)) == found
 
 
+def test_typed_decay_hides_what_others_share_as_well(
+    alice: Principal, manager: Principal, remember: Remember, settings: Any
+) -> None:
+    settings.MEMORY_TYPED_DECAY = {"MEMORY_TYPED_DECAY_ENABLED": "true"}
+    remember(manager, "tea faded", type="episodic", created_at=days_ago(31), is_shared=True)
+    remember(manager, "tea known", created_at=days_ago(31), is_shared=True)
+    assert ask(alice, reach="global") == ["tea known"]
+
+
 def test_decay_deletes_nothing_and_pinning_ends_it(
     alice: Principal, remember: Remember, settings: Any
 ) -> None:
