@@ -88,7 +88,9 @@ class KeywordIndex(Protocol):
         """Create the index when absent; never touches existing rows."""
         ...
 
-    def upsert(self, passages: Sequence[Passage]) -> None: ...
+    def upsert(self, passages: Sequence[Passage]) -> None:
+        """Index passages, each replacing what its id held, and write them to the change log."""
+        ...
 
     def delete(self, ids: Collection[int]) -> None:
         """Forget passages; unknown ids are fine."""

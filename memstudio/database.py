@@ -11,6 +11,8 @@ from memstudio.errors import StartError
 SQLITE_PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA cache_size=-65536;"
     "PRAGMA mmap_size=268435456;PRAGMA temp_store=MEMORY;"
+    # What is erased must not stay readable in the file; not every build does so by itself.
+    "PRAGMA secure_delete=ON;"
 )
 
 

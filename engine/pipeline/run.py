@@ -32,7 +32,7 @@ class FusionRule:
 
     @property
     def weights(self) -> tuple[float, float]:
-        """Weights of the keyword and of the vector list; the rule's own where both would be 0, since
+        """Weights of the keyword and of the vector list; the rule's own where both are 0, since
         then nothing could be ordered."""
         own = (0.6, 0.4) if self.kind is Fusion.SCORES else (1.0, 1.0)
         keyword = own[0] if self.keyword is None else self.keyword
