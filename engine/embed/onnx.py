@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from engine.embed.prompts import clean
 from engine.embed.unigram import Unigram
 from engine.encoder import Encoder, HubTokenizer, Mask, Values
 from engine.errors import EmbeddingFailed
+from engine.once import Once
 from engine.types import Health, Matrix, Purpose, Signature
 
 DEFAULT_TOKENS = 512
@@ -78,8 +78,7 @@ class OnnxSource:
         most = entry.max_tokens or DEFAULT_TOKENS
         self._max_tokens = min(use.max_tokens or most, most)
         self._liveness = Liveness(clock)
-        self._lock = Lock()
-        self._loaded: _Loaded | None = None
+        self._loaded = Once(self._load)
 
     @property
     def name(self) -> str:
@@ -97,17 +96,17 @@ class OnnxSource:
     @property
     def is_loaded(self) -> bool:
         """Whether the weights are in memory, so that the next call costs no loading."""
-        return self._loaded is not None
+        return self._loaded.is_made
 
     def load(self) -> None:
         """Load now. Raises ``EmbeddingFailed`` (``model_not_installed``, ``model_load_failed``)."""
-        self._ready()
+        self._loaded.get()
 
     def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
         """Unit vectors of texts; each is cut after the model's number of tokens."""
         if not texts:
             return np.empty((0, self._dim), np.float32)
-        loaded = self._ready()
+        loaded = self._loaded.get()
         prompts = [self._entry.prompts.apply(clean(text), purpose=purpose) for text in texts]
         rows = np.empty((len(texts), self._entry.dimension), np.float32)
         output = POOLED if self._entry.pooling == "model" else STATES
@@ -126,7 +125,7 @@ class OnnxSource:
         """
         if not texts:
             return []
-        loaded = self._ready()
+        loaded = self._loaded.get()
         spans = [self._entry.prompts.span(clean(text), purpose=purpose) for text in texts]
         marked = loaded.tokenizer.marked([(span.prompt, span.start) for span in spans])
         found: dict[int, Matrix] = {}
@@ -145,15 +144,6 @@ class OnnxSource:
         if self._entry.pooling == "model":
             return values
         return values[:, 0] if self._entry.pooling == "cls" else mean_pool(values, mask)
-
-    def _ready(self) -> _Loaded:
-        loaded = self._loaded
-        if loaded is not None:
-            return loaded
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
 
     def _load(self) -> _Loaded:
         parts = self._parts()

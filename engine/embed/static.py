@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from engine.embed.liveness import Liveness
 from engine.embed.pooling import SMALLEST_NORM, unit_rows
 from engine.embed.prompts import clean
 from engine.errors import EmbeddingFailed
+from engine.once import Once
 from engine.types import Health, Matrix, Purpose, Signature, Vector
 
 MODEL = "model.safetensors"
@@ -83,8 +83,7 @@ class StaticSource:
         self._folder = load
         self._template = template
         self._liveness = Liveness(clock)
-        self._lock = Lock()
-        self._loaded: _Loaded | None = None
+        self._loaded = Once(self._load)
 
     @property
     def name(self) -> str:
@@ -102,17 +101,17 @@ class StaticSource:
     @property
     def is_loaded(self) -> bool:
         """Whether the vectors are in memory, so that the next call costs no loading."""
-        return self._loaded is not None
+        return self._loaded.is_made
 
     def load(self) -> None:
         """Load now. Raises ``EmbeddingFailed`` (``model_not_installed``, ``model_load_failed``)."""
-        self._ready()
+        self._loaded.get()
 
     def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
         """Unit vectors of texts; each is cut after the model's number of tokens."""
         if not texts:
             return np.empty((0, self._entry.dimension), np.float32)
-        loaded = self._ready()
+        loaded = self._loaded.get()
         prompts = [self._entry.prompts.apply(clean(text), purpose=purpose) for text in texts]
         most = self._entry.max_tokens
         rows = np.stack([loaded.table.pool(ids[:most]) for ids in loaded.cut(prompts)])
@@ -124,15 +123,6 @@ class StaticSource:
     def health(self) -> Health:
         """Embeds a word unless a text was embedded within the last minute."""
         return self._liveness.check(self, {"threads": 1, "loaded": self.is_loaded})
-
-    def _ready(self) -> _Loaded:
-        loaded = self._loaded
-        if loaded is not None:
-            return loaded
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
 
     def _load(self) -> _Loaded:
         folder = self._folder()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from engine.embed.liveness import Liveness
 from engine.embed.pooling import unit_rows
 from engine.embed.prompts import clean
 from engine.errors import EmbeddingFailed
+from engine.once import Once
 from engine.types import Health, Matrix, Purpose, Signature
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ class UseSource:
         self._entry = catalogue.find("use-multilingual")
         self._template = template
         self._liveness = Liveness(clock)
-        self._lock = Lock()
-        self._use: USE | None = None
+        self._loaded = Once(self._load)
 
     @property
     def name(self) -> str:
@@ -52,17 +51,17 @@ class UseSource:
     @property
     def is_loaded(self) -> bool:
         """Whether the weights are in memory, so that the next call costs no loading."""
-        return self._use is not None
+        return self._loaded.is_made
 
     def load(self) -> None:
         """Load now. Raises ``EmbeddingFailed`` (``model_load_failed``)."""
-        self._ready()
+        self._loaded.get()
 
     def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
         """Unit vectors of texts."""
         if not texts:
             return np.empty((0, self._entry.dimension), np.float32)
-        use = self._ready()
+        use = self._loaded.get()
         prompts = [self._entry.prompts.apply(clean(text), purpose=purpose) for text in texts]
         parts = [
             np.asarray(use.encode(prompts[start : start + BATCH_TEXTS]), np.float32)
@@ -75,15 +74,6 @@ class UseSource:
     def health(self) -> Health:
         """Embeds a word unless a text was embedded within the last minute."""
         return self._liveness.check(self, {"threads": 1, "loaded": self.is_loaded})
-
-    def _ready(self) -> USE:
-        use = self._use
-        if use is not None:
-            return use
-        with self._lock:
-            if self._use is None:
-                self._use = self._load()
-            return self._use
 
     def _load(self) -> USE:
         packaged.verified(self._entry)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from engine import native
 from engine.encoder import Encoder, EncoderFiles, HubTokenizer, Values
 from engine.errors import EngineError, RerankFailed
+from engine.once import Once
 from engine.rerank.order import passage_text, reordered, sendable
 from engine.types import Candidate, Health, Passage
 
@@ -56,8 +56,7 @@ class CrossEncoder:
         self._files = load
         self._use = use
         self._clock = clock
-        self._lock = Lock()
-        self._loaded: _Loaded | None = None
+        self._loaded = Once(self._load)
         self._last_success: float | None = None
 
     @property
@@ -72,11 +71,11 @@ class CrossEncoder:
     @property
     def is_loaded(self) -> bool:
         """Whether the weights are in memory, so that the next call costs no loading."""
-        return self._loaded is not None
+        return self._loaded.is_made
 
     def load(self) -> None:
         """Load now. Raises ``RerankFailed`` (``model_not_installed``, ``model_load_failed``)."""
-        self._ready()
+        self._loaded.get()
 
     def rerank(
         self, query: str, candidates: Sequence[tuple[Candidate, Passage]]
@@ -102,7 +101,7 @@ class CrossEncoder:
         return Health(True, detail={**detail, "loaded": self.is_loaded})
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        loaded = self._ready()
+        loaded = self._loaded.get()
         asked = sendable(query)
         pairs = loaded.tokenizer.pairs([(asked, text) for text in texts])
         logits = np.empty(len(texts), np.float64)
@@ -113,15 +112,6 @@ class CrossEncoder:
         self._last_success = self._clock()
         scores: list[float] = (1 / (1 + np.exp(-np.clip(logits, -500, 500)))).tolist()
         return scores
-
-    def _ready(self) -> _Loaded:
-        loaded = self._loaded
-        if loaded is not None:
-            return loaded
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
 
     def _load(self) -> _Loaded:
         use = self._use
