@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from engine.embed.cache import CachedSource
 
 BACKFILL_MS: Final = 60.0
-LOADING_WAIT_S: Final = 0.1
+LOADING_WAIT_S: Final = 0.03
 """A first search answers by words rather than wait seconds for a model."""
 
 Purpose = Literal["preview", "client", "evaluate"]
