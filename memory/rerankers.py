@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from engine.embed import catalogue
 from engine.errors import EngineError
 from engine.protocols import Reranker
-from engine.types import Degraded
+from engine.types import Degraded, Retrieval
 from memory import secretbox
 from memory.model_facts import models_dir
 from memory.stored_settings import Settings
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 Client = Callable[[], "HttpClient"]
 _built: dict[tuple[str, ...], Reranker] = {}
+_failed: dict[tuple[str | None, ...], Degraded] = {}
 
 Choice = tuple[Reranker | None, Degraded | None]
 
@@ -40,10 +41,37 @@ def chosen_reranker(chosen: Settings, source: CachedSource | None, client: Clien
         return None, Degraded("rerank", error.code, str(error))
 
 
+def remember(chosen: Settings, retrieval: Retrieval) -> None:
+    """Keep how the reranker did in a retrieval, so that its state can be told without asking it."""
+    failed = next((item for item in retrieval.degraded if item.tier == "rerank"), None)
+    with _lock:
+        if failed is not None:
+            _failed[_identity(chosen)] = failed
+        elif retrieval.reranker is not None:
+            _failed.pop(_identity(chosen), None)
+
+
+def last_failure(chosen: Settings) -> Degraded | None:
+    """What the chosen reranker failed over when this process last used it; None after a success."""
+    with _lock:
+        return _failed.get(_identity(chosen))
+
+
+def _identity(chosen: Settings) -> tuple[str | None, ...]:
+    return (
+        chosen.reranker,
+        chosen.rerank_base_url,
+        chosen.rerank_provider_model,
+        chosen.rerank_protocol,
+        chosen.rerank_api_key,
+    )
+
+
 def reset() -> None:
     """Forget every reranker that was built."""
     with _lock:
         _built.clear()
+        _failed.clear()
 
 
 def _kept(key: tuple[str, ...], build: Callable[[], Reranker]) -> Reranker:

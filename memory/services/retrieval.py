@@ -103,6 +103,7 @@ def retrieve(
     reader = PassageReader()
     wait_s = None if purpose == "evaluate" else LOADING_WAIT_S * uses_vectors
     retrieval = run(query_of(request), scope, tiers(reader, wait_s=wait_s, serving=serving))
+    rerankers.remember(serving.chosen, retrieval)
     memories = _memories(reader, retrieval.hits)
     if purpose == "client":
         _count_uses(memories)

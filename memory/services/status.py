@@ -98,9 +98,10 @@ def engine_status(principal: Principal) -> EngineStatus:
 
 
 def _rerank_off(chosen: Settings, index: VectorIndex | None) -> Degraded | None:
-    """Why the chosen reranker cannot run; building one asks nothing and loads nothing."""
+    """Why the chosen reranker cannot run, or what it failed over last; nothing is asked for it."""
     source = wiring.source_for(index, chosen) if index else None
-    return rerankers.chosen_reranker(chosen, source, wiring.http_client)[1]
+    off = rerankers.chosen_reranker(chosen, source, wiring.http_client)[1]
+    return off or rerankers.last_failure(chosen)
 
 
 def coverage(principal: Principal) -> Coverage:
