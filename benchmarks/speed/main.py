@@ -53,9 +53,10 @@ def plan_of(passages: int, *, questions: int = QUESTIONS, share: float = SHARE) 
     return Plan(passages, questions, share, HNSW_UP_TO, load_s=LOAD_S)
 
 
-def brief_plan(passages: int, *, questions: int) -> Plan:
+def brief_plan(passages: int, *, questions: int, share: float = SHARE) -> Plan:
     """A plan for a test: the ratios, and little else."""
-    return replace(plan_of(passages, questions=questions), load_s=0.1, is_brief=True)
+    whole = plan_of(passages, questions=questions, share=share)
+    return replace(whole, load_s=0.1, is_brief=True)
 
 
 def embedding(texts: int = EMBEDDED_TEXTS) -> dict[str, Any]:

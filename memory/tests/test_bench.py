@@ -56,6 +56,13 @@ def test_nothing_costs_twice_what_was_recorded(measured: dict[str, Any]) -> None
     assert worse == {}, "a ratio is twice the recorded one (make bench ARGS=record after a change)"
 
 
+def test_the_share_of_the_biggest_owner_counts_in_a_brief_run_too() -> None:
+    out = io.StringIO()
+    numbers = ("--passages=200", "--questions=2", "--share=1")
+    call_command("bench", "--json", "--brief", *numbers, stdout=out, stderr=io.StringIO())
+    assert json.loads(out.getvalue())["owner_passages"] == 200
+
+
 def test_a_small_store_is_searched_without_loss(measured: dict[str, Any]) -> None:
     assert measured["recall@20"] >= 0.99
 

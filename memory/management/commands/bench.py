@@ -37,9 +37,8 @@ class Command(BaseCommand):
         passages, share = options["passages"], options["share"]
         if passages < 100 or options["questions"] < 1 or not 0 < share <= 1:
             raise CommandError("100 passages, one question and a share up to 1 are the least")
-        plan = main.plan_of(passages, questions=options["questions"], share=share)
-        if options["brief"]:
-            plan = main.brief_plan(passages, questions=options["questions"])
+        make = main.brief_plan if options["brief"] else main.plan_of
+        plan = make(passages, questions=options["questions"], share=share)
         try:
             result = main.measure(plan)
             if options["embedding"]:
