@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import select
 import socket
 import ssl
 from collections.abc import Iterator
@@ -115,13 +116,23 @@ def _socks(proxy: FakeProxy, client: socket.socket) -> None:
 
 
 def _relay(client: socket.socket, server: socket.socket) -> None:
-    def pump(source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while piece := source.recv(65536):
-                sink.sendall(piece)
-            sink.shutdown(socket.SHUT_WR)
+    """Carry bytes both ways in one thread: a TLS connection is not for two at a time."""
+    sink_of = {client: server, server: client}
+    with suppress(OSError):
+        while sink_of:
+            readable, _, _ = select.select(list(sink_of), [], [], 30)
+            if not readable:
+                return
+            for source in readable:
+                if not _carry(source, sink_of[source]):
+                    del sink_of[source]
 
-    back = Thread(target=pump, args=(server, client), daemon=True)
-    back.start()
-    pump(client, server)
-    back.join(30)
+
+def _carry(source: socket.socket, sink: socket.socket) -> bool:
+    """Pass on what has arrived; False, and the sink told, at the end."""
+    while piece := source.recv(65536):
+        sink.sendall(piece)
+        if not (isinstance(source, ssl.SSLSocket) and source.pending()):
+            return True
+    sink.shutdown(socket.SHUT_WR)
+    return False

@@ -25,10 +25,10 @@ from engine.vectors.segment import Segment
 
 CONNECTIVITY: Final = 16
 EFFORT_ADD: Final = 128
-EFFORT_SEARCH: Final = (256, 512, 1024)
+EFFORT_SEARCH: Final = (256, 512, 2048)
 """Neighbours kept in view by a search: at least, at 100,000 rows, at most. The middle one finds
 99 % of the best twenty there; more rows want more."""
-EFFORT_GROWTH: Final = 0.2
+EFFORT_GROWTH: Final = 0.6
 BATCH: Final = 512
 SAME: Final = 1e-6
 
