@@ -1,13 +1,19 @@
-"""Settings of every test run: a home of its own, made before Django reads the settings."""
+"""Settings of every test run: a home of its own, made before Django reads the settings.
+
+With ``TEST_STACK=servers`` the run starts a Postgres and uses it as the database.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import ExitStack
 
 import django
 import pytest
 from django.conf import settings
+
+from engine.testing import postgres_server
 
 if settings.configured:
     raise pytest.UsageError("unset DJANGO_SETTINGS_MODULE: the tests bring their own home")
@@ -16,11 +22,16 @@ _home = tempfile.TemporaryDirectory(prefix="memory-studio-tests-")
 for _name in [name for name in os.environ if name.startswith(("MEMORY_", "CELERY_", "DATABASE_"))]:
     del os.environ[_name]
 os.environ["MEMORY_STUDIO_HOME"] = _home.name
+_servers = ExitStack()
+if os.environ.get("TEST_STACK") == "servers":
+    _postgres = _servers.enter_context(postgres_server.running())
+    os.environ["DATABASE_URL"] = _postgres.url("studio")
 os.environ["DJANGO_SETTINGS_MODULE"] = "memstudio.settings"
 django.setup()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
-    """Remove the home when the run is over."""
+    """Stop the servers and remove the home when the run is over."""
+    _servers.close()
     _home.cleanup()

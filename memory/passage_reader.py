@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from django.db import connection
 
 from engine import scope_sql
+from engine.database import POSTGRESQL, SQLITE, Dialect
 from engine.text.template import indexed_text
 from engine.types import MemoryType, Passage, PassageKind, Place, Scope
 from memory.models import ApiKey, Memory
@@ -37,7 +38,7 @@ class PassageReader:
 
     def recent(self, scope: Scope, limit: int) -> list[int]:
         """First passages of the newest memories within the scope, newest first."""
-        condition, params = scope_sql.where(scope)
+        condition, params = scope_sql.where(scope, dialect=_dialect())
         sql = f"""
             SELECT p.id FROM {scope_sql.TABLE} p
             WHERE p.ordinal = 0 AND {condition} ORDER BY p.created_ms DESC, p.id DESC LIMIT ?"""
@@ -49,14 +50,17 @@ class PassageReader:
         """Language, turn and uses of passages, in two queries; neighbours are within the scope."""
         if not ids:
             return {}
-        found = {row[0]: row[1:] for row in _rows(_PLACES, [_listed(ids)])}
+        found = {
+            row[0]: row[1:]
+            for row in _rows(_PLACES.replace("{among}", _dialect().among), [_listed(ids)])
+        }
         talked = [key for key, row in found.items() if row[2]] if with_turns else []
         turns = _turns(talked, scope)
         return {key: Place(*row, *turns.get(key, ())) for key, row in found.items()}
 
     def dated(self, scope: Scope, start_ms: int, end_ms: int, limit: int) -> list[int]:
         """Passages within the scope that happened from ``start_ms`` to before ``end_ms``."""
-        condition, params = scope_sql.where(scope)
+        condition, params = scope_sql.where(scope, dialect=_dialect())
         sql = f"""
             SELECT p.id FROM {scope_sql.TABLE} p
             WHERE p.occurred_ms >= ? AND p.occurred_ms < ? AND {condition}
@@ -68,7 +72,7 @@ _PLACES: Final = f"""
     SELECT p.id, p.language, p.owner_id, p.session, p.speaker, p.occurred_ms,
         COALESCE(u.access_count, 0)
     FROM {scope_sql.TABLE} p LEFT JOIN memory_memoryuse u ON u.memory_id = p.memory_id
-    WHERE p.id IN (SELECT value FROM json_each(?))"""
+    WHERE p.id {{among}}"""
 _SAME_MOMENT: Final = "n.occurred_ms = p.occurred_ms AND n.id"
 _OTHER_MOMENT: Final = "n.occurred_ms"
 _TURN: Final = f"""
@@ -81,9 +85,9 @@ def _turns(ids: Collection[int], scope: Scope) -> dict[int, tuple[int | None, in
     """The passages before and after each, of the same session and within the scope."""
     if not ids:
         return {}
-    condition, params = scope_sql.where(scope, alias="n")
+    condition, params = scope_sql.where(scope, alias="n", dialect=_dialect())
     before, after = _beside("<", "DESC", condition), _beside(">", "ASC", condition)
-    among = "IN (SELECT value FROM json_each(?))"
+    among = _dialect().among
     sql = f"SELECT p.id, {before}, {after} FROM {scope_sql.TABLE} p WHERE p.id {among}"
     return {row[0]: (row[1], row[2]) for row in _rows(sql, [*params * 4, _listed(ids)])}
 
@@ -96,6 +100,10 @@ def _beside(sign: str, direction: str, condition: str) -> str:
         _TURN % (f"{_OTHER_MOMENT} {sign} p.occurred_ms", condition, direction, direction),
     )
     return f"COALESCE({', '.join(looks)})"
+
+
+def _dialect() -> Dialect:
+    return SQLITE if connection.vendor == "sqlite" else POSTGRESQL
 
 
 def _listed(ids: Collection[int]) -> str:

@@ -19,6 +19,7 @@ from django.utils.module_loading import import_string
 
 from engine.errors import EmbeddingFailed, EngineError
 from engine.keyword.fts5 import Fts5Index
+from engine.postgres import PostgresConnection
 from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, VectorStore
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
@@ -62,7 +63,15 @@ def settings() -> Settings:
 def connect() -> DatabaseConnection:
     """The calling thread's raw database connection; shares Django's transaction."""
     connection.ensure_connection()
-    return cast(DatabaseConnection, connection.connection)
+    raw = connection.connection
+    if connection.vendor == "sqlite":
+        return cast(DatabaseConnection, raw)
+    if raw.closed and not connection.in_atomic_block:
+        # The server has gone and may be back; Django looks only between requests.
+        connection.close()
+        connection.ensure_connection()
+        raw = connection.connection
+    return PostgresConnection(raw)
 
 
 def keyword_index() -> KeywordIndex:

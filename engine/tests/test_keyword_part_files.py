@@ -16,8 +16,8 @@ from engine.testing.keyword_world import SCOPE, KeywordWorld, dice, random_passa
 
 SIZE = Limits().least_file + 100
 FILE = "owner-11.postings"
-NEWEST = f"SELECT MAX(id) FROM {scope_sql.CHANGES}"  # noqa: S608
-PRUNE = f"DELETE FROM {scope_sql.CHANGES} WHERE id < ?"  # noqa: S608
+NEWEST = f"SELECT MAX(id) FROM {scope_sql.CHANGES}"
+PRUNE = f"DELETE FROM {scope_sql.CHANGES} WHERE id < ?"
 
 
 @pytest.fixture(scope="module")

@@ -200,7 +200,7 @@ def test_random_scopes_agree_with_the_sql_condition(world: SqliteWorld) -> None:
         query = rng.standard_normal(DIM).astype(np.float32)
         limit = int(rng.integers(1, 60))
         condition, parameters = scope_sql.where(scope)
-        statement = f"SELECT p.id FROM {scope_sql.TABLE} p WHERE {condition}"  # noqa: S608
+        statement = f"SELECT p.id FROM {scope_sql.TABLE} p WHERE {condition}"
         allowed = [row[0] for row in world.connect().execute(statement, parameters).fetchall()]
         wanted = sorted(allowed, key=lambda key: (-_cosine(vectors[key], query), key))[:limit]
         assert ids(store.search(query, scope=scope, limit=limit)) == wanted, json.dumps(parameters)

@@ -6,7 +6,10 @@ The column names of ``Passage`` and ``PassageChange`` are a contract with
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
+from django.utils.deconstruct import deconstructible
 
 from memory.models.access import ApiKey
 from memory.models.memory import Memory
@@ -72,11 +75,37 @@ class Passage(models.Model):
         return f"{self.memory_id}[{self.ordinal}]"
 
 
+@deconstructible(path="memory.models.index.TransactionNumber")
+class TransactionNumber(models.Func):
+    """The number of the running transaction; 0 on SQLite, where the log needs none."""
+
+    allowed_default = True
+
+    def __init__(self) -> None:
+        super().__init__(output_field=models.BigIntegerField())
+
+    def as_sql(self, *_args: Any, **_kwargs: Any) -> tuple[str, tuple[str | int, ...]]:
+        """A constant, for every database that writes one transaction after another."""
+        return "0", ()
+
+    def as_postgresql(self, *_args: Any, **_kwargs: Any) -> tuple[str, tuple[str | int, ...]]:
+        """What ``pg_current_snapshot`` compares with."""
+        return "(pg_current_xact_id()::text::bigint)", ()
+
+
 class PassageChange(models.Model):
-    """Change log that in-process indexes of any process follow."""
+    """Change log that in-process indexes of any process follow: ``engine.columns.change_log``."""
 
     id = models.BigAutoField(primary_key=True)
     passage_id = models.BigIntegerField()
+    txid = models.BigIntegerField(db_default=TransactionNumber(), editable=False)
+
+    class Meta:
+        indexes = (
+            models.Index(
+                fields=("txid",), condition=models.Q(txid__gt=0), name="change_transaction"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.pk}: {self.passage_id}"

@@ -11,13 +11,14 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 
+from engine.columns import change_log
 from engine.errors import EmbeddingFailed, EngineError
 from engine.protocols import EmbeddingSource
 from engine.text.template import embedded_text
 from engine.types import Purpose, Scope
 from memory import jobs, wiring
 from memory.clock import now
-from memory.models import Job, Passage, PassageChange, VectorIndex, VectorMark
+from memory.models import Job, Passage, VectorIndex, VectorMark
 from memory.passage_reader import PassageReader
 from memory.services import passages
 
@@ -329,6 +330,4 @@ def _name_languages(index: VectorIndex) -> None:
 
 def prune_changes(keep: int = 100_000) -> None:
     """Forget old entries of the change log; an index that missed them loads itself again."""
-    newest = PassageChange.objects.order_by("-pk").values_list("pk", flat=True).first()
-    if newest is not None:
-        PassageChange.objects.filter(pk__lte=newest - keep).delete()
+    change_log.prune(wiring.connect(), keep)
