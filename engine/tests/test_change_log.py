@@ -103,7 +103,7 @@ def test_sqlite_counts_entries() -> None:
     assert change_log.bounds(log) == (1, 3)
     assert change_log.changed(log, 1, 2) == {5}
     change_log.prune(log, keep=1)
-    assert change_log.bounds(log) == (2, 3)
+    assert change_log.bounds(log) == (3, 3)
     log.close()
 
 
