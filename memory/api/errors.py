@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from ninja import NinjaAPI
@@ -17,6 +17,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.parser import Parser
 from pydantic.alias_generators import to_camel
 
+from engine.database import DatabaseFailed
 from engine.errors import EngineError
 from memory.errors import ServiceError, database_down, from_engine
 
@@ -80,6 +81,8 @@ def register(api: NinjaAPI) -> None:
         Http404: _missing,
         RequestDataTooBig: _too_large,
         OperationalError: _database,
+        InterfaceError: _database,
+        DatabaseFailed: _database,
     }
     for kind, handler in handlers.items():
         api.add_exception_handler(kind, handler)
@@ -94,7 +97,7 @@ def _engine(request: HttpRequest, error: EngineError) -> HttpResponse:
     return _service(request, from_engine(error))
 
 
-def _database(request: HttpRequest, _error: OperationalError) -> HttpResponse:
+def _database(request: HttpRequest, _error: Exception) -> HttpResponse:
     logger.exception("the database failed")
     return _service(request, database_down())
 

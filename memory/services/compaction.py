@@ -15,9 +15,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from engine.database import lock
 from engine.summarise import Row, summarise_by_age, summarise_to_budget
 from engine.types import MemoryType
-from memory import jobs
+from memory import jobs, wiring
 from memory.clock import iso, now
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import ApiKey, Compaction, Job, Memory
@@ -139,8 +140,10 @@ def run(context: jobs.JobContext) -> dict[str, Any]:
     done = len(owners) - len(params.get("left", owners))
     for place, owner_id in enumerate(owners[done:], start=done + 1):
         with transaction.atomic():
-            # The lock: a compaction of all owners may come to this one at the same time.
-            owner = ApiKey.objects.select_for_update().get(pk=owner_id)
+            # The lock: a compaction of all owners may come to this one at the same time. Not of
+            # the key's row, which every request with the key writes to.
+            lock(wiring.connect(), f"compact-{owner_id}")
+            owner = ApiKey.objects.get(pk=owner_id)
             made = _compact(principal, owner, request)
             ids = [*context.params["compactions"], *([str(made.pk)] if made else [])]
             context.save_params(compactions=ids, left=owners[place:])
@@ -199,8 +202,11 @@ def _owners(principal: Principal, request: CompactRequest) -> list[ApiKey]:
     return [owner] if owner is not None else list(ApiKey.objects.order_by("pk"))
 
 
-def _plan(owner: ApiKey, request: CompactRequest) -> Plan:
+def _plan(owner: ApiKey, request: CompactRequest, *, lock_rows: bool = False) -> Plan:
     rows = Memory.objects.filter(live(), api_key=owner).select_related("api_key")
+    if lock_rows:
+        # Nobody changes a text between its reading and its archiving.
+        rows = rows.select_for_update(of=("self",))
     if request.session:
         rows = rows.filter(session_id=request.session)
     return (
@@ -249,7 +255,7 @@ def _by_tokens(owner: ApiKey, rows: QuerySet[Memory], request: CompactRequest) -
 
 def _compact(principal: Principal, owner: ApiKey, request: CompactRequest) -> Compaction | None:
     """Carry out the plan of one owner inside the caller's transaction."""
-    plan = _plan(owner, request)
+    plan = _plan(owner, request, lock_rows=True)
     if not plan.candidates:
         return None
     made = Compaction(

@@ -214,7 +214,9 @@ def _embed_marked(
         return _one_by_one(index, source, marks, error)
     hashes = {row.id: row.text_hash for row in rows}
     with transaction.atomic():
-        stored = Passage.objects.filter(pk__in=hashes).values_list("pk", "text_hash", "language")
+        # Locked: one that goes or changes at this moment must not keep the vector of its old text.
+        rows_now = Passage.objects.select_for_update(no_key=True).filter(pk__in=hashes)
+        stored = rows_now.order_by("pk").values_list("pk", "text_hash", "language")
         current = {key: text_hash for key, text_hash, _language in stored}
         # A text that changed meanwhile keeps its mark: this vector is already out of date.
         valid = [i for i, row in enumerate(rows) if current.get(row.id) == row.text_hash]

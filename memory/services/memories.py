@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
@@ -37,6 +37,7 @@ CHANGEABLE: Final = frozenset(
     }
 )
 _WITH_EVERY_CHANGE: Final = ("revision", "tokens", "updated_at", "retained_at")
+MOST_RACES: Final = 5
 _UPSERTED: Final = CHANGEABLE - {"key"} | set(_WITH_EVERY_CHANGE)
 _REVISED: Final = ("key", "type", "content", "metadata", "session_id", "expires_at")
 
@@ -93,13 +94,7 @@ def store_many(
     """
     stored = _store_archived(owner, [draft for draft in drafts if draft.archived_at])
     for batch in _without_repeats([draft for draft in drafts if not draft.archived_at]):
-        rows = Memory.objects.select_for_update().filter(
-            live(), api_key=owner, key__in=[draft.key for draft in batch]
-        )
-        # In no order: to spare the sorting, SQLite would walk every memory of the owner.
-        existing = {row.key: row for row in rows.order_by()}
-        fresh = [_new(owner, draft) for draft in batch if draft.key not in existing]
-        row_writer.insert(fresh)
+        existing, fresh = _placed(owner, batch)
         passages.add(fresh)
         _upsert(principal, existing, batch)
         passages.sync(list(existing.values()))
@@ -109,6 +104,30 @@ def store_many(
     if embed:
         embed_soon()
     return stored
+
+
+def _placed(owner: ApiKey, batch: Sequence[MemoryDraft]) -> tuple[dict[str, Memory], list[Memory]]:
+    """The live rows with the keys of a batch, locked, and new rows for the other keys, stored.
+
+    Another writer may store one of the keys meanwhile: then its row is there to merge into.
+    """
+    drafts = sorted(batch, key=lambda draft: draft.key)
+    for _attempt in range(MOST_RACES):
+        rows = Memory.objects.select_for_update().filter(
+            live(), api_key=owner, key__in=[draft.key for draft in drafts]
+        )
+        # Locks are taken in one order, so that two batches cannot wait for each other. SQLite has
+        # none, and would walk every memory of the owner to spare the sorting.
+        has_locks = connection.features.has_select_for_update
+        existing = {row.key: row for row in rows.order_by(*(["key"] if has_locks else []))}
+        fresh = [_new(owner, draft) for draft in drafts if draft.key not in existing]
+        try:
+            with transaction.atomic():
+                row_writer.insert(fresh)
+        except IntegrityError:
+            continue
+        return existing, fresh
+    raise Conflict(_("Others are writing the same keys. Try again."), code="busy")
 
 
 def _store_archived(owner: ApiKey, drafts: Sequence[MemoryDraft]) -> list[Stored]:

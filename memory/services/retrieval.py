@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 from django.conf import settings as django_settings
-from django.db import transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
@@ -263,13 +264,16 @@ def check(request: RetrieveRequest) -> None:
 
 def _count_uses(memories: Mapping[str, Memory]) -> None:
     """Count uses in rows of their own, so that no index is rewritten."""
-    with transaction.atomic():
+    rows = MemoryUse.objects.filter(memory__in=list(memories))
+    # A memory that is erased at this moment makes the whole fail; its uses do not matter then.
+    with suppress(IntegrityError), transaction.atomic():
         MemoryUse.objects.bulk_create(
-            [MemoryUse(memory_id=key) for key in memories], ignore_conflicts=True
+            [MemoryUse(memory_id=key) for key in sorted(memories)], ignore_conflicts=True
         )
-        MemoryUse.objects.filter(memory__in=list(memories)).update(
-            access_count=F("access_count") + 1, last_accessed_at=now()
-        )
+        if connection.features.has_select_for_update:
+            # In one order: two searches with the same hits must not wait for each other.
+            list(rows.select_for_update().order_by("pk").values_list("pk"))
+        rows.update(access_count=F("access_count") + 1, last_accessed_at=now())
 
 
 def _count_answer(owner: ApiKey, *, answered: bool) -> None:

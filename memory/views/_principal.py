@@ -8,13 +8,14 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, cast
 from urllib.parse import urlencode
 
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
+from engine.database import DatabaseFailed
 from engine.errors import EngineError
 from memory.errors import ServiceError, database_down, from_engine
 from memory.models import ApiKey
@@ -60,7 +61,7 @@ def studio(
                 return error_response(request, error)
             except EngineError as error:
                 return error_response(request, from_engine(error))
-            except OperationalError:
+            except (OperationalError, InterfaceError, DatabaseFailed):
                 logger.exception("the database failed")
                 return error_response(request, database_down())
 
