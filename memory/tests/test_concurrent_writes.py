@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
-from memory.models import Job, Memory, MemoryUse, Passage
+from memory.models import ApiKey, Job, Memory, MemoryUse, Passage
 from memory.principal import Principal
 from memory.services import compaction, memories, retrieval
 from memory.services.compaction import CompactRequest
@@ -50,11 +50,7 @@ def test_one_key_becomes_one_memory_however_many_store_it(alice: Principal) -> N
 def test_batches_with_the_same_keys_in_other_orders_do_not_wait_for_ever(
     alice: Principal,
 ) -> None:
-    from django.db import transaction
-
-    from memory.models import ApiKey
-
-    owner = ApiKey.objects.get(pk=alice.owner)
+    owner = ApiKey.objects.get(name="alice")
     keys = [f"key{number}" for number in range(20)]
 
     def store(names: list[str]) -> object:
@@ -93,7 +89,7 @@ def test_an_edit_beside_a_compaction_is_not_lost(alice: Principal, remember: Rem
     def edit(memory: Memory) -> object:
         return memories.update(alice, memory.pk, {"content": f"edited {memory.key}"}).content
 
-    calls = [compact, *[lambda row=row: edit(row) for row in rows]]  # type: ignore[misc]
+    calls = [compact, *[lambda row=row: edit(row) for row in rows]]
     state, *edited = at_once(calls)
     assert state == Job.State.SUCCEEDED
     assert edited == [f"edited note{n}" for n in range(8)]
