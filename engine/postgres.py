@@ -30,7 +30,7 @@ class PostgresConnection:
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open."""
-        return self.raw.info.transaction_status != TransactionStatus.IDLE
+        return not self.raw.autocommit or self._has_begun()
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Cursor:
         """Run one statement. Values are put in by the driver, so that none needs a cast."""
@@ -54,10 +54,17 @@ class PostgresConnection:
     def _transaction(self) -> Iterator[None]:
         # Only what the transaction itself says is a failure of the database here.
         try:
+            if not self.raw.autocommit and not self._has_begun():
+                # The caller's transaction, of which no statement has run yet: otherwise psycopg
+                # would take this block for the whole of it, and commit.
+                self.raw.execute("SELECT 1")
             with self.raw.transaction():
                 yield
         except psycopg.Error as error:
             raise DatabaseFailed(type(error).__name__) from error
+
+    def _has_begun(self) -> bool:
+        return self.raw.info.transaction_status != TransactionStatus.IDLE
 
     def _binds_itself(self) -> bool:
         return not issubclass(self.raw.cursor_factory, psycopg.ClientCursor)

@@ -18,7 +18,7 @@ from django.db import connection
 from django.utils.module_loading import import_string
 
 from engine.errors import EmbeddingFailed, EngineError
-from engine.keyword.fts5 import Fts5Index
+from engine.keyword.choose import durable_index
 from engine.postgres import PostgresConnection
 from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, VectorStore
 from engine.text.template import VERSION as TEMPLATE
@@ -75,13 +75,13 @@ def connect() -> DatabaseConnection:
 
 
 def keyword_index() -> KeywordIndex:
-    """The keyword index of this database: postings in memory before FTS5."""
+    """The keyword index of this database: postings in memory before the durable one."""
     global _keyword
     from engine.keyword.postings import PostingsIndex
 
     with _lock:
         if _keyword is None:
-            durable = Fts5Index(connect, analyzer=analyzer("search"), texts=_texts)
+            durable = durable_index(connect, analyzer=analyzer("search"), texts=_texts)
             folder = Path(django_settings.MEMORY_STUDIO_HOME) / "cache" / "keyword"
             _keyword = PostingsIndex(durable, folder=folder, release=lambda: connection.close())
         return _keyword

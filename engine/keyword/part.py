@@ -13,6 +13,7 @@ from threading import Lock
 
 import numpy as np
 
+from engine.columns.table import Ints
 from engine.keyword.merging import merged
 from engine.keyword.part_files import PartFile, PartFiles
 from engine.keyword.parts import PartKey
@@ -72,10 +73,6 @@ class State:
     def nbytes(self) -> int:
         return OVERHEAD + sum(segment.nbytes for segment in self.segments)
 
-    def is_at(self, position: Position) -> bool:
-        """Whether nothing has changed since."""
-        return self.seen == position.high and self.build == position.build
-
     def leads_to(self, position: Position) -> bool:
         """Whether the log still has every entry since."""
         return self.build == position.build and position.low - 1 <= self.seen <= position.high
@@ -132,12 +129,15 @@ class Part:
             # The mapped file instead: processes share its memory.
             self.restore(database, position)
 
-    def follow(self, database: DatabaseConnection, position: Position) -> State:
-        """Take in what the log tells, up to a place. The part must lead to it."""
+    def changed(self, database: DatabaseConnection, state: State, position: Position) -> Ints:
+        """Passages that changed since a state that leads to a position."""
+        return self._source.changed(database, state.seen, position)
+
+    def follow(self, database: DatabaseConnection, position: Position, changed: Ints) -> State:
+        """Take in what changed up to a place. The part must lead to it."""
         state = self.state
         if state is None:
             raise ValueError("a part is loaded before it follows the log")
-        changed = self._source.changed(database, state.seen, position.high)
         segments = [segment.without(segment.find(changed)) for segment in state.segments]
         added = self._source.segment(database, self.key, changed, state.words)
         if len(added):

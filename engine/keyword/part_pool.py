@@ -8,7 +8,6 @@ from memory.
 from __future__ import annotations
 
 import logging
-import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -16,10 +15,12 @@ from dataclasses import replace
 from functools import partial
 from threading import Lock, Thread
 
+from engine.database import FAILURES, in_transaction
 from engine.keyword.merging import merged
 from engine.keyword.part import Limits, Part, State
 from engine.keyword.part_files import PartFiles
 from engine.keyword.parts import PartKey
+from engine.keyword.reading import reading
 from engine.keyword.stored_terms import Position, StoredTerms
 from engine.protocols import Connect, DatabaseConnection
 
@@ -54,9 +55,10 @@ class PartPool:
         """Every one of these parts as the log stands now; None when one is not to be had."""
         try:
             database = self._connect()
-            position = self._source.position(database)
-            found = [self._state(key, database, position) for key in keys]
-        except sqlite3.Error:
+            with reading(database):
+                position = self._source.position(database)
+                found = [self._state(key, database, position) for key in keys]
+        except FAILURES:
             return None
         states = [state for state in found if state is not None]
         return states if len(states) == len(found) else None
@@ -87,11 +89,11 @@ class PartPool:
     ) -> State | None:
         part = self._part(key)
         state = part.state
-        if state is not None and state.is_at(position):
+        if state is not None and self._is_current(part, database, state, position):
             return state
-        # What a transaction has changed may never be committed: only its own connection, FTS5
-        # over it that is, may see it.
-        if getattr(database, "in_transaction", False) or part.is_busy:
+        # What a transaction has changed may never be committed: only its own connection, the
+        # durable index over it that is, may see it.
+        if in_transaction(database) or part.is_busy:
             return None
         if part.retry_at > time.monotonic():
             return None
@@ -99,6 +101,11 @@ class PartPool:
             state = self._caught_up(part, database)
         self._trim(part)
         return state
+
+    def _is_current(
+        self, part: Part, database: DatabaseConnection, state: State, position: Position
+    ) -> bool:
+        return state.leads_to(position) and not part.changed(database, state, position).size
 
     def _caught_up(self, part: Part, database: DatabaseConnection) -> State | None:
         """A part as the log stands now, or None when a thread was started for it."""
@@ -111,11 +118,14 @@ class PartPool:
             if not part.restore(database, position):
                 return self._loaded(part, database)
             state = part.state
-        if state is None or position.high - state.seen > self._limits.followed_at_once:
+        if state is None:
+            return None
+        changed = part.changed(database, state, position)
+        if changed.size > self._limits.followed_at_once:
             self._start(part, partial(self._catch_up, part))
             return None
-        if not state.is_at(position):
-            state = part.follow(database, position)
+        if changed.size:
+            state = part.follow(database, position, changed)
         if (begun := part.begin_merge()) is not None:
             self._spawn(lambda: self._merge(part, begun))
         return state
@@ -131,8 +141,9 @@ class PartPool:
     def _catch_up(self, part: Part, database: DatabaseConnection) -> None:
         position = self._source.position(database)
         with part.lock:
-            if part.state is not None and part.state.leads_to(position):
-                part.follow(database, position)
+            state = part.state
+            if state is not None and state.leads_to(position):
+                part.follow(database, position, part.changed(database, state, position))
                 return
         part.load(database)
 

@@ -1,10 +1,11 @@
-"""BM25 from memory in front of FTS5, which stays the durable index and the fallback.
+"""BM25 from memory in front of a durable index, which stays the truth and the fallback.
 
 Postings are kept for each owner (and vault) apart, with the frequencies of that owner's passages
 alone. A search sees every change committed before it began, by this process or any other: each
-one first follows the change log. Inside a transaction that has changed something, FTS5 answers.
+one first follows the change log. Inside a transaction that has changed something, the durable
+index answers.
 
-FTS5 also finds what match modes ``all`` and ``phrase`` ask for, which is scored here all the same,
+It also finds what match modes ``all`` and ``phrase`` ask for, which is scored here all the same,
 and answers for scopes of very many owners and while a large part is being built in a thread.
 """
 
@@ -16,9 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.columns import change_log
 from engine.columns.table import Mask
 from engine.keyword.bm25 import Formula, Shard, Wanted, best, scored
-from engine.keyword.fts5 import MAX_EXPRESSION_TERMS, Fts5Index
+from engine.keyword.durable import MAX_EXPRESSION_TERMS, DurableIndex
 from engine.keyword.part import Limits
 from engine.keyword.part_files import PartFiles
 from engine.keyword.part_pool import PartPool
@@ -26,10 +28,7 @@ from engine.keyword.parts import MAX_PARTS, PartKey, parts_of
 from engine.keyword.segment import Segment
 from engine.keyword.stored_terms import StoredTerms
 from engine.keyword.term_form import is_prefix, stored
-from engine.scope_sql import CHANGES
 from engine.types import Candidate, Health, Match, Passage, Scope
-
-LOG = f"INSERT INTO {CHANGES} (passage_id) VALUES (?)"
 
 
 class PostingsIndex:
@@ -43,7 +42,7 @@ class PostingsIndex:
 
     def __init__(
         self,
-        index: Fts5Index,
+        index: DurableIndex,
         *,
         formula: Formula | None = None,
         folder: Path | None = None,
@@ -63,7 +62,7 @@ class PostingsIndex:
         self._files = PartFiles(folder) if folder is not None else None
         self._pool = PartPool(
             index.connect,
-            StoredTerms(index.table, (title, body, meta)),
+            StoredTerms(index, (title, body, meta)),
             self._files,
             limits or Limits(),
             release,
@@ -77,13 +76,13 @@ class PostingsIndex:
         """Index passages, each replacing what its id held."""
         with self._index.transaction():
             self._index.upsert(passages)
-            self._record([passage.id for passage in passages])
+            change_log.record(self._index.connect(), [passage.id for passage in passages])
 
     def delete(self, ids: Collection[int]) -> None:
         """Forget passages; unknown ids are fine."""
         with self._index.transaction():
             self._index.delete(ids)
-            self._record(ids)
+            change_log.record(self._index.connect(), ids)
 
     def clear(self) -> None:
         """Empty the index, even a damaged one, and forget every file."""
@@ -110,7 +109,7 @@ class PostingsIndex:
     def search(
         self, query: str, *, scope: Scope, limit: int, match: Match = Match.ANY
     ) -> list[Candidate]:
-        """Best passages within the scope; see ``Fts5Index.search`` for what it raises."""
+        """Best passages within the scope; see ``DurableIndex`` for what it raises."""
         shards = self._shards(scope)
         wanted = self._wanted(query) if shards is not None else None
         if shards is not None and wanted is not None and match is Match.ANY:
@@ -135,12 +134,8 @@ class PostingsIndex:
         """Wait for the threads that build or merge; whether they ended in time."""
         return self._pool.settle(timeout)
 
-    def _record(self, ids: Collection[int]) -> None:
-        rows = [(passage_id,) for passage_id in ids]
-        self._index.connect().executemany(LOG, rows)
-
     def _shards(self, scope: Scope) -> list[Shard] | None:
-        """What a scope is searched in; None when FTS5 has to answer."""
+        """What a scope is searched in; None when the durable index has to answer."""
         keys = parts_of(scope)
         if len(keys) > MAX_PARTS:
             return None
@@ -157,7 +152,7 @@ class PostingsIndex:
         return shards
 
     def _wanted(self, query: str) -> list[Wanted] | None:
-        """The terms of a query; None when FTS5 has to refuse it or to cut it further."""
+        """The terms of a query; None when the durable index refuses it or cuts it further."""
         terms = self.terms(query)
         if not 0 < len(terms) <= MAX_EXPRESSION_TERMS or any(" " in term for term in terms):
             return None

@@ -1,16 +1,17 @@
-"""Reads scope columns and stored terms of passages out of the tables behind ``Fts5Index``."""
+"""Reads what a part is made of: scope columns and stored terms, and how they changed."""
 
 from __future__ import annotations
 
-import json
 import secrets
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from engine.columns.table import SCOPE_FIELDS, SCOPE_WIDTH, Ints, decode
+from engine.columns import change_log
+from engine.columns.table import SCOPE_WIDTH, Ints, decode
+from engine.database import FAILURES, dialect_of, without_waiting
 from engine.keyword.cutting import FieldWeights, segment_of
 from engine.keyword.parts import PartKey
 from engine.keyword.segment import Segment
@@ -19,22 +20,22 @@ from engine.scope_sql import CHANGES, TABLE
 
 PAGE = 5000
 
-POSITION = f"""
-    SELECT (SELECT MIN(id) FROM {CHANGES}), (SELECT MAX(id) FROM {CHANGES}),
-        (SELECT analyzer FROM {{table}}_identity), (SELECT token FROM {{table}}_build)"""
 ENTRY = f"SELECT passage_id FROM {CHANGES} WHERE id = ?"
 MARK = f"INSERT INTO {CHANGES} (passage_id) VALUES (?) RETURNING id"
-CHANGED = f"SELECT DISTINCT passage_id FROM {CHANGES} WHERE id > ? AND id <= ?"
 IDS = f"SELECT p.id FROM {TABLE} p WHERE {{condition}}"
-# CROSS JOIN keeps the planner to the ids that were asked for.
-TERMS = f"""
-    SELECT {SCOPE_FIELDS}, CAST(c.c0 AS BLOB), CAST(c.c1 AS BLOB), CAST(c.c2 AS BLOB)
-    FROM json_each(?) wanted CROSS JOIN {TABLE} p ON p.id = wanted.value
-    CROSS JOIN {{table}}_content c ON c.id = p.id
-    WHERE {{condition}}"""
 OWNER_SIZE = f"""
-    SELECT COUNT(*) FROM (SELECT 1 FROM {TABLE} p WHERE {{condition}} LIMIT ?)"""
+    SELECT COUNT(*) FROM (SELECT 1 FROM {TABLE} p WHERE {{condition}} LIMIT ?) found"""
 SPAN = f"SELECT MAX(id) - MIN(id) + 1 FROM {TABLE}"
+
+
+class TermSource(Protocol):
+    """The tables that terms are read from; see ``DurableIndex``."""
+
+    def build(self, database: DatabaseConnection) -> str: ...
+
+    def stored_terms(
+        self, database: DatabaseConnection, ids: Collection[int], where: tuple[str, Sequence[Any]]
+    ) -> list[tuple[Any, ...]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +66,15 @@ class Words:
 class StoredTerms:
     """What one part is made of, read over any connection."""
 
-    def __init__(self, table: str, weights: FieldWeights) -> None:
-        """``table`` is the FTS5 table, ``weights`` those of its fields."""
-        self._table = table
+    def __init__(self, source: TermSource, weights: FieldWeights) -> None:
+        """``weights`` are those of title, body and metadata."""
+        self._source = source
         self.weights = weights
 
     def position(self, database: DatabaseConnection) -> Position:
         """Where the log stands now."""
-        sql = POSITION.replace("{table}", self._table)
-        low, high, analyzer, token = database.execute(sql).fetchone()
-        return Position(low or 1, high or 0, f"{analyzer} {token}")
+        low, high = change_log.bounds(database)
+        return Position(low, high, self._source.build(database))
 
     def entry(self, database: DatabaseConnection, place: int) -> int | None:
         """Which passage an entry of the log is about; None when there is no such entry."""
@@ -87,20 +87,22 @@ class StoredTerms:
         A copy of the database that went another way has not got it.
         """
         entry = -1 - secrets.randbits(62)
-        (patience,) = database.execute("PRAGMA busy_timeout").fetchone()
-        database.execute("PRAGMA busy_timeout = 0")
         try:
-            ((place,),) = database.execute(MARK, (entry,)).fetchall()
-        except sqlite3.OperationalError:
+            with without_waiting(database):
+                ((place,),) = database.execute(MARK, (entry,)).fetchall()
+        except FAILURES:
             return None
-        finally:
-            database.execute(f"PRAGMA busy_timeout = {int(patience)}")
         return Mark(int(place), entry)
 
-    def changed(self, database: DatabaseConnection, after: int, until: int) -> Ints:
-        """Passages of the log's entries after one place, up to another; ascending."""
-        rows = database.execute(CHANGED, (after, until)).fetchall()
-        return np.sort(np.array([row[0] for row in rows], np.int64))
+    def changed(self, database: DatabaseConnection, after: int, position: Position) -> Ints:
+        """Passages that changed after a place of the log, up to a position; ascending.
+
+        Where transactions commit in any order, later ones are told as well, and told again.
+        """
+        if dialect_of(database).is_serial and after == position.high:
+            return np.zeros(0, np.int64)
+        found = change_log.changed(database, after, position.high)
+        return np.sort(np.fromiter(found, np.int64))
 
     def size(self, database: DatabaseConnection, key: PartKey, at_most: int) -> int:
         """Passages that loading a part would look at, counted up to a bound."""
@@ -125,10 +127,9 @@ class StoredTerms:
     ) -> Segment:
         """Those of some passages that are in a part now.
 
-        A passage without terms is one that the index lost: FTS5 does not find it either.
+        A passage without terms is one that the index lost: it does not find it either.
         """
-        condition, given = key.condition()
-        sql = TERMS.replace("{condition}", condition).replace("{table}", self._table)
-        held = database.execute(sql, (json.dumps(ids.tolist()), *given)).fetchall()
+        where = key.condition()
+        held = self._source.stored_terms(database, ids.tolist(), where)
         table = decode(held, words.types, words.sessions)
         return segment_of(table, [record[SCOPE_WIDTH:] for record in held], self.weights)

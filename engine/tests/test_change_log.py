@@ -121,6 +121,16 @@ def test_statements_and_failures_of_a_server_look_like_those_of_sqlite(
     assert listed == (True,)
 
 
+def test_a_block_in_a_transaction_that_has_only_begun_is_a_part_of_it(server: URL) -> None:
+    with psycopg.connect(server) as raw:
+        database = PostgresConnection(raw)
+        assert in_transaction(database)
+        with atomic(database):
+            database.execute("CREATE TABLE begun (id INTEGER)")
+        raw.rollback()
+        assert database.execute("SELECT to_regclass('begun')").fetchone() == (None,)
+
+
 def test_the_scope_is_the_same_condition_on_a_server(
     pair: tuple[PostgresConnection, PostgresConnection],
 ) -> None:

@@ -114,8 +114,9 @@ def _keyword() -> TierState:
     index = wiring.keyword_index()
     health = index.health()
     state: State = "on" if health.available else "error"
+    short, label = _keyword_names(str(health.detail["index"]))
     facts = [
-        (_("Index"), "SQLite FTS5"),
+        (_("Index"), label),
         (_("Ranking"), "BM25 5 / 1 / 2"),
         (_("Passages"), f"{index.count() if health.available else 0:,}"),
     ]
@@ -126,7 +127,14 @@ def _keyword() -> TierState:
     if health.detail.get("building"):
         # Nothing is slower for long, and nothing is missing: the database answers meanwhile.
         reason = reason or _("A part is being read into memory; the database answers meanwhile.")
-    return TierState("keyword", state, "FTS5", reason, tuple(facts))
+    return TierState("keyword", state, short, reason, tuple(facts))
+
+
+def _keyword_names(index: str) -> tuple[str, str]:
+    """Short and long name of a durable keyword index."""
+    if index == "fts5":
+        return "FTS5", "SQLite FTS5"
+    return "Postgres", "Postgres BM25"
 
 
 def _embedding(resolved: wiring.Resolved) -> TierState:
