@@ -117,3 +117,11 @@ def lock(connection: DatabaseConnection, name: str) -> None:
     """
     if dialect_of(connection) is not SQLITE:
         connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
+
+
+def try_lock(connection: DatabaseConnection, name: str) -> bool:
+    """Hold a lock of this name until the transaction ends, unless another has it."""
+    if dialect_of(connection) is SQLITE:
+        return True
+    found = connection.execute("SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))", (name,))
+    return bool(found.fetchone()[0])

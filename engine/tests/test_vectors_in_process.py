@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +11,9 @@ import numpy as np
 import pytest
 
 from engine import scope_sql
+from engine.database import FAILURES, dialect_of, in_transaction
 from engine.protocols import VectorStore
+from engine.testing import postgres_server
 from engine.testing.contracts_vectors import (
     BOB,
     DIM,
@@ -29,38 +30,56 @@ from engine.testing.contracts_vectors import (
     passage,
     vector,
 )
-from engine.testing.vector_world import WORLDS, SqliteWorld
+from engine.testing.vector_world import SERVER_WORLDS, WORLDS, PassageWorld, made
 from engine.types import MemoryType, Passage, Scope, Signature, Vector
 
+ALL_WORLDS = (*WORLDS, *SERVER_WORLDS)
 
-@pytest.fixture(params=WORLDS)
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteWorld]:
-    made = WORLDS[request.param](tmp_path)
-    yield made
-    made.close()
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres_server.running() as running:
+        yield running.url()
+
+
+@pytest.fixture(params=ALL_WORLDS)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PassageWorld]:
+    yield from opened(request, tmp_path)
+
+
+def opened(request: pytest.FixtureRequest, path: Path) -> Iterator[PassageWorld]:
+    world = made(request.param, lambda: str(request.getfixturevalue("server")), path)
+    yield world
+    world.close()
 
 
 class TestInProcessIndex(VectorStoreContract):
-    @pytest.fixture(params=WORLDS)
-    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteWorld]:
-        made = WORLDS[request.param](tmp_path)
-        yield made
-        made.close()
+    @pytest.fixture(params=ALL_WORLDS)
+    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PassageWorld]:
+        yield from opened(request, tmp_path)
 
 
 class TestInProcessIndexScope(VectorScopeContract):
-    @pytest.fixture(params=WORLDS)
-    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqliteWorld]:
-        made = WORLDS[request.param](tmp_path)
-        yield made
-        made.close()
+    @pytest.fixture(params=ALL_WORLDS)
+    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PassageWorld]:
+        yield from opened(request, tmp_path)
+
+
+FULL = {
+    "sqlite": [
+        """CREATE TRIGGER full BEFORE INSERT ON memory_vector WHEN NEW.passage_id = 2
+        BEGIN SELECT RAISE(ABORT, 'disk full'); END"""
+    ],
+    "postgresql": ["ALTER TABLE memory_vector ADD CHECK (passage_id <> 2)"],
+}
+"""What makes the second passage fail."""
 
 
 def search(store: VectorStore, values: tuple[float, ...] = X) -> list[int]:
     return ids(store.search(vector(values), scope=EVERYONE, limit=100))
 
 
-def test_two_signatures_share_the_table_and_nothing_else(world: SqliteWorld) -> None:
+def test_two_signatures_share_the_table_and_nothing_else(world: PassageWorld) -> None:
     first = world.open()
     second = world.open(Signature("local", "b", "1", 2), index_id=2)
     world.put(passage(1), passage(2))
@@ -72,7 +91,7 @@ def test_two_signatures_share_the_table_and_nothing_else(world: SqliteWorld) -> 
 
 
 @pytest.mark.parametrize("keep", [0, 1])
-def test_a_pruned_log_leads_to_a_reload(world: SqliteWorld, keep: int) -> None:
+def test_a_pruned_log_leads_to_a_reload(world: PassageWorld, keep: int) -> None:
     store = world.open()
     world.put(passage(1), passage(2), passage(3))
     fill(store, {1: X})
@@ -85,74 +104,72 @@ def test_a_pruned_log_leads_to_a_reload(world: SqliteWorld, keep: int) -> None:
     assert search(store) == [3, 2]
 
 
-def test_a_rollback_before_the_first_load_leaves_no_ghost(world: SqliteWorld) -> None:
+def test_a_rollback_before_the_first_load_leaves_no_ghost(world: PassageWorld) -> None:
     store = world.open()
     world.put(passage(1))
     fill(store, {1: Y})
-    world.connect().execute("BEGIN IMMEDIATE")
+    world.begin()
     world.put(passage(2))
     fill(store, {2: X})
     assert search(store) == [2, 1]
-    world.connect().execute("ROLLBACK")
+    world.rollback()
     assert search(store) == [1]
 
 
-def test_a_rollback_leaves_no_ghost_and_loses_no_later_change(world: SqliteWorld) -> None:
+def test_a_rollback_leaves_no_ghost_and_loses_no_later_change(world: PassageWorld) -> None:
     store = world.open()
     world.put(passage(1), passage(2))
     fill(store, {1: Y})
     assert search(store) == [1]
-    world.connect().execute("BEGIN IMMEDIATE")
+    world.begin()
     fill(store, {1: X, 2: X})
     store.delete([1])
     assert search(store) == [2]
-    world.connect().execute("ROLLBACK")
+    world.rollback()
     # The log's ids of the transaction are given out again, to the same passage.
     fill(store, {1: Z})
     assert search(store, Z) == [1]
 
 
-def test_a_transaction_rolled_back_is_unseen_by_the_next_one(world: SqliteWorld) -> None:
+def test_a_transaction_rolled_back_is_unseen_by_the_next_one(world: PassageWorld) -> None:
     store = world.open()
     world.put(passage(1), passage(2))
     fill(store, {1: Y})
     assert search(store) == [1]
     for _ in range(2):
-        world.connect().execute("BEGIN IMMEDIATE")
+        world.begin()
         assert search(store) == [1]
         fill(store, {2: X})
         assert search(store) == [2, 1]
-        world.connect().execute("ROLLBACK")
+        world.rollback()
 
 
-def test_another_thread_never_sees_an_open_transaction(world: SqliteWorld) -> None:
+def test_another_thread_never_sees_an_open_transaction(world: PassageWorld) -> None:
     store = world.open()
     world.put(passage(1), passage(2))
     fill(store, {1: Y})
     with ThreadPoolExecutor(1) as other:
-        world.connect().execute("BEGIN IMMEDIATE")
+        world.begin()
         fill(store, {2: X})
         assert search(store) == [2, 1]
         assert other.submit(search, store).result() == [1]
         assert search(store) == [2, 1]
-        world.connect().execute("COMMIT")
+        world.commit()
         assert other.submit(search, store).result() == [2, 1]
 
 
-def test_an_upsert_that_fails_half_way_stores_nothing(world: SqliteWorld) -> None:
+def test_an_upsert_that_fails_half_way_stores_nothing(world: PassageWorld) -> None:
     store = world.open()
     world.put(passage(1), passage(2))
-    world.connect().execute(
-        "CREATE TRIGGER full BEFORE INSERT ON memory_vector WHEN NEW.passage_id = 2 "
-        "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
-    )
-    with pytest.raises(sqlite3.IntegrityError):
+    for statement in FULL[dialect_of(world.connect()).name]:
+        world.connect().execute(statement)
+    with pytest.raises(FAILURES):
         fill(store, {1: X, 2: Y})
     assert store.count() == 0
-    assert not world.connect().in_transaction
+    assert not in_transaction(world.connect())
 
 
-def test_many_changes_squeeze_out_the_dead_rows(world: SqliteWorld) -> None:
+def test_many_changes_squeeze_out_the_dead_rows(world: PassageWorld) -> None:
     store = world.open()
     keys = range(1, 601)
     world.put(*(passage(key, BOB if key % 2 else 9) for key in keys))
@@ -164,7 +181,7 @@ def test_many_changes_squeeze_out_the_dead_rows(world: SqliteWorld) -> None:
     assert len(store.search(vector(X), scope=OF_BOB, limit=1000)) == 300
 
 
-def test_searches_and_changes_run_at_the_same_time(world: SqliteWorld) -> None:
+def test_searches_and_changes_run_at_the_same_time(world: PassageWorld) -> None:
     store = world.open()
     keys = range(1, 301)
     world.put(*(passage(key, BOB if key % 3 == 0 else 9) for key in keys))
@@ -180,15 +197,15 @@ def test_searches_and_changes_run_at_the_same_time(world: SqliteWorld) -> None:
         assert all(pool.map(work, range(40)))
 
 
-def test_health_gives_the_reason_when_the_table_is_gone(world: SqliteWorld) -> None:
+def test_health_gives_the_reason_when_the_table_is_gone(world: PassageWorld) -> None:
     store = world.open()
     world.connect().execute("DROP TABLE memory_vector")
     health = store.health()
     assert not health.available
-    assert health.reason == "The index cannot be read (OperationalError)."
+    assert health.reason.startswith("The index cannot be read (")
 
 
-def test_random_scopes_agree_with_the_sql_condition(world: SqliteWorld) -> None:
+def test_random_scopes_agree_with_the_sql_condition(world: PassageWorld) -> None:
     rng = np.random.default_rng(7)
     store = world.open()
     passages = [_random_passage(key, rng) for key in range(1, 401)]
@@ -199,7 +216,7 @@ def test_random_scopes_agree_with_the_sql_condition(world: SqliteWorld) -> None:
         scope = _random_scope(rng)
         query = rng.standard_normal(DIM).astype(np.float32)
         limit = int(rng.integers(1, 60))
-        condition, parameters = scope_sql.where(scope)
+        condition, parameters = scope_sql.where(scope, dialect=dialect_of(world.connect()))
         statement = f"SELECT p.id FROM {scope_sql.TABLE} p WHERE {condition}"
         allowed = [row[0] for row in world.connect().execute(statement, parameters).fetchall()]
         wanted = sorted(allowed, key=lambda key: (-_cosine(vectors[key], query), key))[:limit]

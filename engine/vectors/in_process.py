@@ -4,11 +4,11 @@ What is guaranteed. A search sees every change committed before it began, by thi
 other, because each search first follows the change log. Inside a transaction it also sees that
 transaction's own changes; such changes are read again by every later search until one outside a
 transaction has confirmed them, so a rollback leaves nothing behind. The connection's
-``in_transaction`` tells which it is (sqlite3 has it; a connection without it counts as never in
-one). The log may be pruned at any time: an index that missed a row loads itself anew.
+``in_transaction`` tells which it is. The log may be pruned at any time: an index that missed a row
+loads itself anew. Its newest row should be kept, which saves a reload.
 
-Meant for SQLite, where ids of the log are committed in order. The log's newest row should be kept
-when it is pruned, which saves a reload.
+On a server changes are committed in another order than they are written: the log tells those that
+may not be complete again, and rows read twice do no harm.
 
 Rows come into a tail in the order of the log. When it is long, a thread arranges everything into a
 new base: a block for each owner, a graph for each large block, and files on disk where a folder is
@@ -18,7 +18,6 @@ old state and stay exact.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Collection, Mapping
 from threading import Lock
@@ -26,6 +25,8 @@ from typing import Final
 
 import numpy as np
 
+from engine.columns import change_log
+from engine.database import FAILURES, dialect_of, in_transaction
 from engine.errors import EngineError, Unavailable
 from engine.protocols import Connect, DatabaseConnection
 from engine.types import Candidate, Health, Scope, Signature, Vector
@@ -140,7 +141,7 @@ class InProcessIndex:
         query = unit(vector, self._signature.dim)
         try:
             view = self._view()
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise Unavailable(f"The index cannot be read ({type(error).__name__}).") from error
         return view.search(query, scope, limit, language)
 
@@ -207,19 +208,22 @@ class InProcessIndex:
 
     def _follow(self, connection: DatabaseConnection) -> View:
         """Bring the rows in memory up to the log."""
-        low, high = self._table.bounds(connection)
-        is_open = bool(getattr(connection, "in_transaction", False))
+        low, high = change_log.bounds(connection)
+        is_open = in_transaction(connection)
         state = self._state
-        if state is None or high < state.seen or low > state.seen + 1:
+        if state is None or high < state.seen or low > max(state.seen + 1, state.low):
             state = self._state = self._load(connection, low, high, is_open)
-        if high != state.seen or state.unsettled:
-            changed = self._table.changed(connection, state.seen, high) | state.unsettled
+        state.low = low
+        changed = state.unsettled
+        if high != state.seen or not dialect_of(connection).is_serial:
+            changed = change_log.changed(connection, state.seen, high) | changed
+        if changed:
             state.means(self._table.means(connection))
             state.apply(changed, self._table.read(connection, changed))
-            if is_open:
-                state.unsettled = changed
-            else:
-                state.seen, state.unsettled = high, set()
+        if is_open:
+            state.unsettled = changed
+        else:
+            state.seen, state.unsettled = high, set()
         if not (is_open or state.unsettled) and self._upkeep(connection, state):
             other = self._from_files(connection, low, high, newer_than=state.base.position)
             if other is not None:
@@ -238,8 +242,9 @@ class InProcessIndex:
         state.means(self._table.means(connection))
         for records in self._table.read_all(connection):
             state.put(records)
-        state.seen = max(high - UNCONFIRMED, low - 1) if is_open else high
-        state.unsettled = self._table.changed(connection, state.seen, high)
+        state.seen = high
+        if is_open and dialect_of(connection).is_serial:
+            state.seen = max(high - UNCONFIRMED, low - 1)
         return state
 
     def _from_files(

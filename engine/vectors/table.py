@@ -1,29 +1,26 @@
-"""The vectors of one index in the database, with the means of their languages.
+"""The vectors of one index in the database, whichever that is.
 
-``memory_vector`` holds unit vectors as they came from the model. ``memory_vector_mean`` holds, for
-each language, the running sum of its vectors and the mean in use, which is taken anew whenever the
-language's count has doubled. ``memory_vector_files`` names the files on disk that belong to this
-history of the database, and the place in the change log they were written at: files of another
+``memory_vector`` holds unit vectors as they came from the model; ``engine.vectors.sums`` keeps the
+means of their languages beside them. ``memory_vector_files`` names the files on disk that belong to
+this history of the database, and the place in the change log they were written at: files of another
 history (a restored backup) are never taken for it.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from typing import Final
 
-import numpy as np
-
+from engine.columns import change_log
 from engine.columns.table import SCOPE_FIELDS
+from engine.database import FAILURES, SQLITE, atomic, dialect_of, lock, without_waiting
 from engine.errors import UnknownPassage
 from engine.protocols import Connect, DatabaseConnection
 from engine.scope_sql import CHANGES, TABLE
 from engine.types import Vector
-from engine.vectors.centres import FEWEST
-from engine.vectors.segment import Doubles
+from engine.vectors.sums import TABLES as SUM_TABLES
+from engine.vectors.sums import LanguageSums
 
 PAGE: Final = 10_000
 
@@ -31,24 +28,26 @@ Record = tuple[int, int, int, str, str, bool, bool, bool, int, int, bytes, str]
 """The fields of a ``ScopeRecord``, the vector, its language."""
 Row = tuple[int, str, str, bytes]
 """Passage id, text hash, language, vector."""
-Sums = dict[str, tuple[int, Doubles]]
-"""Count and sum of vectors by language."""
 
 # Identifiers below are constants of this package; every value is bound.
 CREATE = """
     CREATE TABLE IF NOT EXISTS memory_vector (
-        index_id INTEGER NOT NULL, passage_id INTEGER NOT NULL, text_hash TEXT NOT NULL,
-        vector BLOB NOT NULL, language TEXT NOT NULL DEFAULT '', UNIQUE (index_id, passage_id))"""
-CREATE_MEANS = """
-    CREATE TABLE IF NOT EXISTS memory_vector_mean (
-        index_id INTEGER NOT NULL, language TEXT NOT NULL, count INTEGER NOT NULL,
-        total BLOB NOT NULL, used_count INTEGER NOT NULL, used BLOB NOT NULL,
-        UNIQUE (index_id, language))"""
+        index_id {integer} NOT NULL, passage_id {integer} NOT NULL, text_hash TEXT NOT NULL,
+        vector {blob} NOT NULL, language TEXT NOT NULL DEFAULT '', UNIQUE (index_id, passage_id))"""
 CREATE_FILES = """
     CREATE TABLE IF NOT EXISTS memory_vector_files (
-        index_id INTEGER PRIMARY KEY, token TEXT NOT NULL, position INTEGER NOT NULL)"""
+        index_id {integer} PRIMARY KEY, token TEXT NOT NULL, position {integer} NOT NULL)"""
+# Values of a vector do not compress; trying takes longer than writing them.
+STORE_PLAINLY = "ALTER TABLE memory_vector ALTER COLUMN vector SET STORAGE EXTERNAL"
 HAS_LANGUAGE = "SELECT name = 'language' FROM pragma_table_info('memory_vector') ORDER BY 1 DESC"
 ADD_LANGUAGE = "ALTER TABLE memory_vector ADD COLUMN language TEXT NOT NULL DEFAULT ''"
+ARE_THERE = """
+    SELECT to_regclass('memory_vector') IS NOT NULL, to_regclass('memory_vector_mean') IS NOT NULL,
+        to_regclass('memory_vector_files') IS NOT NULL,
+        to_regclass('memory_vector_summand') IS NOT NULL"""
+FORGET_FUTURE = """
+    DELETE FROM memory_vector_files
+    WHERE position >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint"""
 STORE = """
     INSERT INTO memory_vector (index_id, passage_id, text_hash, vector, language)
     VALUES (?, ?, ?, ?, ?)
@@ -56,34 +55,30 @@ STORE = """
         text_hash = excluded.text_hash, vector = excluded.vector, language = excluded.language"""
 # Only what a search can read: READ leaves the same rows out.
 COUNT = "SELECT COUNT(*) FROM memory_vector WHERE index_id = ? AND length(vector) = ?"
-AMONG = "IN (SELECT value FROM json_each(?))"
-FORGET = f"DELETE FROM memory_vector WHERE index_id = ? AND passage_id {AMONG}"
+FORGET = "DELETE FROM memory_vector WHERE index_id = ? AND passage_id {among}"
 FORGET_ALL = "DELETE FROM {} WHERE index_id = ?"
-LOG = f"INSERT INTO {CHANGES} (passage_id) VALUES (?)"
 LOG_ALL = (
     f"INSERT INTO {CHANGES} (passage_id) SELECT passage_id FROM memory_vector WHERE index_id = ?"
 )
-LOG_SOME = f"{LOG_ALL} AND passage_id {AMONG}"
-KNOWN = f"SELECT id FROM {TABLE} WHERE id {AMONG}"
-BOUNDS = f"SELECT (SELECT MIN(id) FROM {CHANGES}), (SELECT MAX(id) FROM {CHANGES})"
-CHANGED = f"SELECT DISTINCT passage_id FROM {CHANGES} WHERE id > ? AND id <= ?"
+LOG_SOME = f"{LOG_ALL} AND passage_id {{among}}"
+KNOWN = f"SELECT id FROM {TABLE} WHERE id {{among}}"
+# Nobody removes the passage before its vector is there to be removed with it.
+KEPT = f"{KNOWN} ORDER BY id FOR KEY SHARE"
 READ = f"""
     SELECT {SCOPE_FIELDS}, v.vector, v.language
     FROM memory_vector v JOIN {TABLE} p ON p.id = v.passage_id
     WHERE v.index_id = ? AND length(v.vector) = ?"""
-READ_SOME = f"{READ} AND v.passage_id {AMONG}"
+READ_SOME = f"{READ} AND v.passage_id {{among}}"
 READ_PAGE = f"{READ} AND v.passage_id > ? ORDER BY v.passage_id LIMIT ?"
 UNNAMED = "SELECT passage_id FROM memory_vector WHERE index_id = ? AND language = '' LIMIT ?"
 NAME = "UPDATE memory_vector SET language = ? WHERE index_id = ? AND passage_id = ?"
-OLD = f"""
+OLD = """
     SELECT language, vector FROM memory_vector
-    WHERE index_id = ? AND length(vector) = ? AND language <> '' AND passage_id {AMONG}"""
-MEANS = "SELECT language, used_count, used FROM memory_vector_mean WHERE index_id = ?"
-SUMS = """
-    SELECT language, count, total, used_count, used FROM memory_vector_mean WHERE index_id = ?"""
-KEEP_SUM = "INSERT OR REPLACE INTO memory_vector_mean VALUES (?, ?, ?, ?, ?, ?)"
+    WHERE index_id = ? AND length(vector) = ? AND language <> '' AND passage_id {among}"""
 FILES = "SELECT token, position FROM memory_vector_files WHERE index_id = ?"
-KEEP_FILES = "INSERT OR REPLACE INTO memory_vector_files VALUES (?, ?, ?)"
+KEEP_FILES = """
+    INSERT INTO memory_vector_files (index_id, token, position) VALUES (?, ?, ?)
+    ON CONFLICT (index_id) DO UPDATE SET token = excluded.token, position = excluded.position"""
 
 
 class VectorTable:
@@ -93,32 +88,56 @@ class VectorTable:
         self._connect = connect
         self._index_id = index_id
         self._dim = dim
+        self._sums = LanguageSums(index_id, dim)
 
     def ensure(self) -> None:
         """Create the tables when absent, and bring an older one into shape."""
         connection = self._connect()
+        if dialect_of(connection) is SQLITE:
+            self._ensure_file(connection)
+        else:
+            self._ensure_server(connection)
+
+    def _ensure_file(self, connection: DatabaseConnection) -> None:
         shape = connection.execute(HAS_LANGUAGE).fetchone()
-        for statement in (CREATE, CREATE_MEANS, CREATE_FILES):
-            connection.execute(statement)
+        self._create(connection)
         if shape is None:
-            # The vectors are gone, whoever dropped them: sums over them are worth nothing.
-            connection.execute("DELETE FROM memory_vector_mean")
-            connection.execute("DELETE FROM memory_vector_files")
+            self._forget_derived(connection)
         elif not shape[0]:
             connection.execute(ADD_LANGUAGE)
+
+    def _ensure_server(self, connection: DatabaseConnection) -> None:
+        if not all(connection.execute(ARE_THERE).fetchone()):
+            with atomic(connection):
+                lock(connection, "vectors")
+                had_vectors = connection.execute(ARE_THERE).fetchone()[0]
+                self._create(connection)
+                connection.execute(STORE_PLAINLY)
+                if not had_vectors:
+                    self._forget_derived(connection)
+        # What a restored copy brings from a server whose numbers were higher.
+        connection.execute(FORGET_FUTURE)
+
+    def _create(self, connection: DatabaseConnection) -> None:
+        for statement in (CREATE, CREATE_FILES):
+            words = dialect_of(connection)
+            connection.execute(statement.format(blob=words.blob, integer=words.integer))
+        self._sums.ensure(connection)
+
+    def _forget_derived(self, connection: DatabaseConnection) -> None:
+        """The vectors are gone, whoever dropped them: sums over them are worth nothing."""
+        for table in self._beside(connection):
+            connection.execute(f"DELETE FROM {table}")
 
     def store(self, rows: Sequence[Row]) -> None:
         """Store vectors. Raises ``UnknownPassage`` and then stores none."""
         connection = self._connect()
         passages = sorted(row[0] for row in rows)
         ids = json.dumps(passages)
-        known = {row[0] for row in connection.execute(KNOWN, (ids,)).fetchall()}
-        missing = [passage_id for passage_id in passages if passage_id not in known]
-        if missing:
-            raise UnknownPassage(f"There is no passage {missing[0]}.")
-        with _atomic(connection):
+        with atomic(connection):
             # First of all a write: it takes the lock that what is read next is safe under.
-            connection.executemany(LOG, [(passage_id,) for passage_id in passages])
+            change_log.record(connection, passages)
+            self._check(connection, passages, ids)
             gone = self._held(connection, ids)
             connection.executemany(
                 STORE,
@@ -127,24 +146,24 @@ class VectorTable:
                     for passage_id, text_hash, language, vector in rows
                 ],
             )
-            self._count(connection, [(row[2], row[3]) for row in rows], gone)
+            self._sums.count(connection, [(row[2], row[3]) for row in rows], gone)
 
     def forget(self, passages: Collection[int]) -> None:
         """Remove vectors; unknown ids are fine."""
         connection = self._connect()
         chosen = (self._index_id, json.dumps(sorted(passages)))
-        with _atomic(connection):
-            connection.execute(LOG_SOME, chosen)
+        with atomic(connection):
+            connection.execute(_among(connection, LOG_SOME), chosen)
             gone = self._held(connection, chosen[1])
-            connection.execute(FORGET, chosen)
-            self._count(connection, [], gone)
+            connection.execute(_among(connection, FORGET), chosen)
+            self._sums.count(connection, [], gone)
 
     def forget_all(self) -> None:
         """Remove every vector, mean and file name of this index."""
         connection = self._connect()
-        with _atomic(connection):
+        with atomic(connection):
             connection.execute(LOG_ALL, (self._index_id,))
-            for table in ("memory_vector", "memory_vector_mean", "memory_vector_files"):
+            for table in ("memory_vector", *self._beside(connection)):
                 connection.execute(FORGET_ALL.format(table), (self._index_id,))
 
     def unnamed(self, limit: int) -> list[int]:
@@ -156,42 +175,32 @@ class VectorTable:
         """Give vectors their language."""
         connection = self._connect()
         ids = json.dumps(sorted(languages))
-        with _atomic(connection):
-            connection.executemany(LOG, [(passage_id,) for passage_id in sorted(languages)])
+        with atomic(connection):
+            change_log.record(connection, sorted(languages))
             gone = self._held(connection, ids)
             connection.executemany(
                 NAME,
                 [(word, self._index_id, passage_id) for passage_id, word in languages.items()],
             )
-            self._count(connection, self._held(connection, ids), gone)
+            self._sums.count(connection, self._held(connection, ids), gone)
 
     def count(self) -> int:
         """Vectors that a search can read."""
         (found,) = self._connect().execute(COUNT, self._key()).fetchone()
         return int(found)
 
-    def bounds(self, connection: DatabaseConnection) -> tuple[int, int]:
-        """First and last number of the change log."""
-        low, high = connection.execute(BOUNDS).fetchone()
-        return low or 1, high or 0
-
-    def changed(self, connection: DatabaseConnection, after: int, until: int) -> set[int]:
-        """Passages that changed in a part of the log."""
-        found = connection.execute(CHANGED, (after, until)).fetchall()
-        return {int(row[0]) for row in found}
-
     def read(
         self, connection: DatabaseConnection, passages: Collection[int]
     ) -> Iterator[list[Record]]:
         """Records of passages, page by page."""
         wanted = sorted(passages)
+        statement = _among(connection, READ_SOME)
         for start in range(0, len(wanted), PAGE):
             ids = json.dumps(wanted[start : start + PAGE])
-            yield connection.execute(READ_SOME, (*self._key(), ids)).fetchall()
+            yield connection.execute(statement, (*self._key(), ids)).fetchall()
 
-    def read_all(self, connection: DatabaseConnection) -> Iterator[list[Record]]:
-        """Every record, page by page."""
-        after = -1
+    def read_all(self, connection: DatabaseConnection, after: int = -1) -> Iterator[list[Record]]:
+        """Every record behind a passage, page by page."""
         while True:
             page: list[Record] = connection.execute(
                 READ_PAGE, (*self._key(), after, PAGE)
@@ -203,8 +212,7 @@ class VectorTable:
 
     def means(self, connection: DatabaseConnection) -> dict[str, tuple[int, Vector]]:
         """The means in use by language, each with the count it was taken over."""
-        found = connection.execute(MEANS, (self._index_id,)).fetchall()
-        return {row[0]: (row[1], np.frombuffer(row[2], "<f4")) for row in found if row[1]}
+        return self._sums.means(connection)
 
     def files(self, connection: DatabaseConnection) -> tuple[str, int] | None:
         """Token and log position of the files that belong to this index."""
@@ -216,70 +224,34 @@ class VectorTable:
 
         A search calls this, and must not wait for a long import to end.
         """
-        (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
-        connection.execute("PRAGMA busy_timeout = 0")
-        try:
-            connection.execute(KEEP_FILES, (self._index_id, token, position))
-        except sqlite3.OperationalError:
-            return False
-        finally:
-            connection.execute(f"PRAGMA busy_timeout = {int(patience)}")
+        with without_waiting(connection):
+            try:
+                connection.execute(KEEP_FILES, (self._index_id, token, position))
+            except FAILURES:
+                return False
         return True
 
     def _key(self) -> tuple[int, int]:
         return self._index_id, self._dim * 4
 
+    def _check(self, connection: DatabaseConnection, passages: Sequence[int], ids: str) -> None:
+        """Raise for a passage that is not there. On a server, hold those that are."""
+        statement = KNOWN if dialect_of(connection) is SQLITE else KEPT
+        found = connection.execute(_among(connection, statement), (ids,)).fetchall()
+        known = {row[0] for row in found}
+        missing = [passage_id for passage_id in passages if passage_id not in known]
+        if missing:
+            raise UnknownPassage(f"There is no passage {missing[0]}.")
+
     def _held(self, connection: DatabaseConnection, ids: str) -> list[tuple[str, bytes]]:
-        found: list[tuple[str, bytes]] = connection.execute(OLD, (*self._key(), ids)).fetchall()
+        found: list[tuple[str, bytes]] = connection.execute(
+            _among(connection, OLD), (*self._key(), ids)
+        ).fetchall()
         return found
 
-    def _count(
-        self,
-        connection: DatabaseConnection,
-        come: Sequence[tuple[str, bytes]],
-        gone: Sequence[tuple[str, bytes]],
-    ) -> None:
-        """Bring the sums up to what came and went, and the means where a count has doubled."""
-        change: Sums = {}
-        for sign, rows in ((1, come), (-1, gone)):
-            for language, vector in rows:
-                count, total = change.get(language, (0, np.zeros(self._dim)))
-                change[language] = (
-                    count + sign,
-                    total + sign * np.frombuffer(vector, "<f4").astype(np.float64),
-                )
-        change.pop("", None)
-        if not change:
-            return
-        known = {row[0]: row[1:] for row in connection.execute(SUMS, (self._index_id,)).fetchall()}
-        sums = [
-            (self._index_id, language, *self._summed(known.get(language), count, total))
-            for language, (count, total) in sorted(change.items())
-        ]
-        connection.executemany(KEEP_SUM, sums)
-
-    def _summed(
-        self, known: tuple[int, bytes, int, bytes] | None, more: int, change: Doubles
-    ) -> tuple[int, bytes, int, bytes]:
-        count, total, used_count, used = more, change, 0, b""
-        if known is not None:
-            count, used_count, used = count + known[0], known[2], known[3]
-            total = total + np.frombuffer(known[1], "<f8")
-        if count >= max(FEWEST, 2 * used_count):
-            used_count, used = count, (total / count).astype("<f4").tobytes()
-        return count, total.astype("<f8").tobytes(), used_count, used
+    def _beside(self, connection: DatabaseConnection) -> tuple[str, ...]:
+        return ("memory_vector_files", *SUM_TABLES[dialect_of(connection).is_serial])
 
 
-@contextmanager
-def _atomic(connection: DatabaseConnection) -> Iterator[None]:
-    """All or nothing, inside the caller's transaction or in one of its own."""
-    connection.execute("SAVEPOINT vector_index")
-    try:
-        yield
-    except BaseException:
-        # The error may have ended the transaction, and the savepoint with it.
-        with suppress(sqlite3.OperationalError):
-            connection.execute("ROLLBACK TO vector_index")
-            connection.execute("RELEASE vector_index")
-        raise
-    connection.execute("RELEASE vector_index")
+def _among(connection: DatabaseConnection, statement: str) -> str:
+    return statement.format(among=dialect_of(connection).among)
