@@ -30,6 +30,15 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "memstudio.settings"
 django.setup()
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, on servers, what is about the embedded default alone."""
+    if "DATABASE_URL" not in os.environ:
+        return
+    left_out = [item for item in items if item.get_closest_marker("embedded")]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
     """Stop the servers and remove the home when the run is over."""

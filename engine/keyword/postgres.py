@@ -42,6 +42,7 @@ CREATE_POSTINGS: Final = """
 CREATE_INDEX: Final = """
     CREATE INDEX IF NOT EXISTS {table}_posting_key ON {table}_posting (term, part, passage_id)
     INCLUDE (length, weight, is_repeated)"""
+FIND_POSTINGS: Final = "SELECT to_regclass('{table}_posting')"
 DROP: Final = ("DROP TABLE IF EXISTS {table}", "DROP TABLE IF EXISTS {table}_posting")
 ROWS: Final = """
     unnest(?::bigint[], ?::bigint[], ?::boolean[], ?::text[], ?::text[], ?::text[])
@@ -120,6 +121,10 @@ class PostgresIndex(DurableIndex):
         return f"{super()._version()} {'-'.join(map(str, self._weights))}"
 
     def _create(self) -> None:
+        found = self.connect().execute(self._sql(FIND_POSTINGS)).fetchone()[0]
+        if found is None:
+            # Terms without their postings are found by nobody: they count as lost as well.
+            self._drop()
         for statement in (CREATE_TERMS, CREATE_POSTINGS, CREATE_INDEX):
             self.connect().execute(self._sql(statement))
 

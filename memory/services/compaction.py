@@ -15,10 +15,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from engine.database import lock
 from engine.summarise import Row, summarise_by_age, summarise_to_budget
 from engine.types import MemoryType
-from memory import jobs, wiring
+from memory import jobs
 from memory.clock import iso, now
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import ApiKey, Compaction, Job, Memory
@@ -140,10 +139,10 @@ def run(context: jobs.JobContext) -> dict[str, Any]:
     done = len(owners) - len(params.get("left", owners))
     for place, owner_id in enumerate(owners[done:], start=done + 1):
         with transaction.atomic():
-            # The lock: a compaction of all owners may come to this one at the same time. Not of
-            # the key's row, which every request with the key writes to.
-            lock(wiring.connect(), f"compact-{owner_id}")
+            # A compaction of all owners may come to this one at the same time. The lock is not
+            # the key's row: every request with the key writes to that.
             owner = ApiKey.objects.get(pk=owner_id)
+            memories.lock_owner(owner)
             made = _compact(principal, owner, request)
             ids = [*context.params["compactions"], *([str(made.pk)] if made else [])]
             context.save_params(compactions=ids, left=owners[place:])

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from engine.database import lock
 from engine.text.tokens import estimate_tokens
-from memory import row_writer
+from memory import row_writer, wiring
 from memory.clock import now
 from memory.errors import Conflict, NotFound
 from memory.models import ApiKey, Memory, MemoryRevision
@@ -111,16 +112,15 @@ def _placed(owner: ApiKey, batch: Sequence[MemoryDraft]) -> tuple[dict[str, Memo
 
     Another writer may store one of the keys meanwhile: then its row is there to merge into.
     """
-    drafts = sorted(batch, key=lambda draft: draft.key)
+    if len(batch) > 1:
+        lock_owner(owner)
     for _attempt in range(MOST_RACES):
         rows = Memory.objects.select_for_update().filter(
-            live(), api_key=owner, key__in=[draft.key for draft in drafts]
+            live(), api_key=owner, key__in=[draft.key for draft in batch]
         )
-        # Locks are taken in one order, so that two batches cannot wait for each other. SQLite has
-        # none, and would walk every memory of the owner to spare the sorting.
-        has_locks = connection.features.has_select_for_update
-        existing = {row.key: row for row in rows.order_by(*(["key"] if has_locks else []))}
-        fresh = [_new(owner, draft) for draft in drafts if draft.key not in existing]
+        # In no order: to spare the sorting, SQLite would walk every memory of the owner.
+        existing = {row.key: row for row in rows.order_by()}
+        fresh = [_new(owner, draft) for draft in batch if draft.key not in existing]
         try:
             with transaction.atomic():
                 row_writer.insert(fresh)
@@ -128,6 +128,12 @@ def _placed(owner: ApiKey, batch: Sequence[MemoryDraft]) -> tuple[dict[str, Memo
             continue
         return existing, fresh
     raise Conflict(_("Others are writing the same keys. Try again."), code="busy")
+
+
+def lock_owner(owner: ApiKey) -> None:
+    """Whoever changes several memories of an owner at once does so alone, to the end of the
+    transaction: two that lock rows in other orders would wait for each other."""
+    lock(wiring.connect(), f"memories-{owner.pk}")
 
 
 def _store_archived(owner: ApiKey, drafts: Sequence[MemoryDraft]) -> list[Stored]:

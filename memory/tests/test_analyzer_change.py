@@ -7,6 +7,7 @@ from memory.models import Job
 from memory.principal import Principal
 from memory.services import reindex
 from memory.tests.conftest import Remember, Work
+from memory.tests.derived import keyword_name
 
 
 def test_an_index_of_an_older_analyzer_is_renewed_once(
@@ -15,7 +16,7 @@ def test_an_index_of_an_older_analyzer_is_renewed_once(
     remember(alice, "the kettle is descaled every month")
     work()
     assert reindex.renew_keywords() is False
-    wiring.connect().execute("UPDATE memory_fts_identity SET analyzer = 'older'")
+    wiring.connect().execute(f"UPDATE {keyword_name()}_identity SET analyzer = 'older'")
     assert not wiring.keyword_index().is_current()
     assert reindex.renew_keywords() is True
     work()

@@ -13,6 +13,7 @@ from memory.models import Compaction, Memory, MemoryUse, Passage
 from memory.principal import SCOPES
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Work
+from memory.tests.derived import lose_keywords
 from memory.tests.rest import refusal
 
 Api = Callable[..., Any]
@@ -217,9 +218,11 @@ def test_engine_status_03_the_keyword_tier_is_probed_for_real(manager: Any) -> N
         found: dict[str, Any] = manager.call("GET", "/api/memory/engine-status").json()["keyword"]
         return found
 
-    assert (keyword()["available"], keyword()["backend"]) == (True, "FTS5")
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TABLE memory_fts")
+    assert (keyword()["available"], keyword()["backend"]) == (
+        True,
+        "FTS5" if connection.vendor == "sqlite" else "Postgres",
+    )
+    lose_keywords()
     broken = keyword()
     assert broken["available"] is False
     assert broken["reason"]
@@ -259,8 +262,7 @@ def test_health_is_a_round_trip_that_leaves_nothing_behind(alice: Any, work: Wor
 
 
 def test_health_says_what_is_broken(alice: Any) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TABLE memory_fts")
+    lose_keywords()
     response = alice.call("GET", "/api/memory/health")
     assert response.status_code == 200
     assert response.json()["working"] is False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection
 
 from memory import wiring
 from memory.models import ApiKey, MemoryUse, Passage, PassageChange, VectorMark
@@ -13,16 +12,7 @@ from memory.services.drafts import MemoryDraft
 from memory.services.retrieval import RetrieveRequest, retrieve
 from memory.tests.asking import ask, contents, days_ago
 from memory.tests.conftest import Remember, Work
-
-
-def _fts_state() -> list[tuple[object, ...]]:
-    """Every row of the tables in which FTS5 keeps the index."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT 'data', id, block FROM memory_fts_data"
-            " UNION ALL SELECT 'size', id, sz FROM memory_fts_docsize"
-        )
-        return sorted(cursor.fetchall(), key=str)
+from memory.tests.derived import keyword_rows
 
 
 def test_fts_sync_01_a_new_memory_is_found_by_its_own_word(
@@ -36,12 +26,12 @@ def test_fts_sync_02_uses_never_rewrite_the_keyword_index(
     alice: Principal, remember: Remember
 ) -> None:
     remember(alice, "likes tea")
-    before, changes = _fts_state(), PassageChange.objects.count()
+    before, changes = keyword_rows(), PassageChange.objects.count()
     for _ in range(100):
         view = retrieve(alice, RetrieveRequest("tea"), purpose="client")
         assert contents(view) == ["likes tea"]
     assert MemoryUse.objects.get().access_count == 100
-    assert _fts_state() == before
+    assert keyword_rows() == before
     assert PassageChange.objects.count() == changes
 
 
@@ -79,9 +69,9 @@ def test_a_change_of_scope_rewrites_no_index(
 ) -> None:
     memory = remember(alice, "likes tea")
     work()
-    before = _fts_state()
+    before = keyword_rows()
     memories.update(alice, memory.pk, change)
-    assert _fts_state() == before
+    assert keyword_rows() == before
     assert VectorMark.objects.count() == 0
 
 

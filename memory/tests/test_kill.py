@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from django.conf import settings
-
 from memory.services.embedding import BATCH
 from memory.tests.killable import BATCHES_BEFORE_THE_KILL, COUNT
+from memory.tests.own_stack import environment
 
 DEADLINE_S = 60
 
 
 def _start(step: str, home: Path) -> subprocess.Popen[str]:
-    environment = {
-        **{name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
-        "MEMORY_STUDIO_HOME": str(home),
-        "DJANGO_SETTINGS_MODULE": "memstudio.settings",
-        "PYTHONPATH": str(settings.BASE_DIR),
-    }
     return subprocess.Popen(
         [sys.executable, "-m", "memory.tests.killable", step],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=home,
-        env=environment,
+        env=environment(home),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
+
+from memory.tests.own_stack import environment
 
 WITHIN_S = 1.0
 DEADLINE_S = 60
@@ -24,20 +24,13 @@ class Process:
     """One process of the three. Its answers are lines of JSON."""
 
     def __init__(self, role: str, home: Path) -> None:
-        dropped = ("DATABASE_URL", "CELERY_BROKER_URL")
-        environment = {name: value for name, value in os.environ.items() if name not in dropped}
-        environment |= {
-            "MEMORY_STUDIO_HOME": str(home),
-            "DJANGO_SETTINGS_MODULE": "memstudio.settings",
-            "PYTHONPATH": str(settings.BASE_DIR),
-        }
         self.process = subprocess.Popen(
             [sys.executable, "-m", "memory.tests.together", role],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=home,
-            env=environment,
+            env=environment(home),
         )
 
     def send(self, step: str, *arguments: Any) -> None:

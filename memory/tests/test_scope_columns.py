@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.db import connection
 from django.db.models import Q
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine import scope_sql
+from engine.database import dialect_of
 from engine.types import MemoryType, Scope, Signature
 from engine.vectors.in_process import InProcessIndex
 from memory import wiring
@@ -137,7 +137,7 @@ def test_sql_the_flat_index_and_the_orm_see_the_same_passages(
             "excluded": frozenset(ids[i] for i in asked["excluded"] if i < len(ids)),
         },
     )
-    condition, params = scope_sql.where(scope)
+    condition, params = scope_sql.where(scope, dialect=dialect_of(wiring.connect()))
     query = " ".join(("SELECT p.id FROM", scope_sql.TABLE, "p WHERE", condition))
     by_sql = {row[0] for row in wiring.connect().execute(query, params).fetchall()}
     assert by_sql == _orm(scope)
@@ -147,4 +147,3 @@ def test_sql_the_flat_index_and_the_orm_see_the_same_passages(
     vector = np.array([1, 0], np.float32)
     store.upsert(dict.fromkeys(ids, vector), hashes=dict.fromkeys(ids, ""))
     assert {hit.passage_id for hit in store.search(vector, scope=scope, limit=100)} == by_sql
-    assert connection.vendor == "sqlite"

@@ -15,6 +15,7 @@ from memory.services.retrieval import RetrieveRequest, retrieve
 from memory.services.status import engine_status
 from memory.tests.asking import ask
 from memory.tests.conftest import Remember, Work
+from memory.tests.derived import keyword_table, lose_keywords
 
 
 def test_a_lost_vector_table_is_filled_again(
@@ -47,7 +48,7 @@ def test_a_broken_keyword_table_is_a_tier_that_is_off(
 ) -> None:
     remember(alice, "likes tea")
     work()
-    wiring.connect().execute("DROP TABLE memory_fts")
+    lose_keywords()
     answer = retrieve(alice, RetrieveRequest("tea")).retrieval
     assert len(answer.hits) == 1
     assert [(item.tier, item.code) for item in answer.degraded] == [("keyword", "unavailable")]
@@ -58,7 +59,7 @@ def test_a_lost_keyword_index_refuses_a_write_and_a_forced_reindex_heals_it(
 ) -> None:
     remember(alice, "likes tea")
     work()
-    wiring.connect().execute("DROP TABLE memory_fts")
+    lose_keywords()
     with pytest.raises(Unavailable):
         remember(alice, "likes coffee")
     reindex.start(manager, force=True)
@@ -77,7 +78,7 @@ def test_a_start_notices_that_keyword_rows_are_lost(
     remember(alice, "likes tea")
     work()
     assert reindex.renew_keywords() is False
-    wiring.connect().execute("DROP TABLE memory_fts")
+    lose_keywords()
     wiring.ensure_indexes()
     assert reindex.renew_keywords() is True
     work()
@@ -90,8 +91,8 @@ def test_a_keyword_index_that_is_beyond_repair_does_not_keep_the_rest_from_start
 ) -> None:
     remember(alice, "likes tea")
     work()
-    wiring.connect().execute("DROP TABLE memory_fts")
-    wiring.connect().execute("CREATE VIEW memory_fts AS SELECT 1 AS title")
+    lose_keywords()
+    wiring.connect().execute(f"CREATE VIEW {keyword_table()} AS SELECT 1 AS title")
     wiring.store_for(VectorIndex.objects.get()).drop()
     housekeeping.start()
     assert embedding.coverage().pending == 1
@@ -104,7 +105,7 @@ def test_vectors_that_cannot_be_read_are_told_and_made_again_by_the_next_start(
     remember(alice, "likes tea")
     work()
     assert engine_status(alice).vector_store.state == "on"
-    wiring.connect().execute("UPDATE memory_vector SET vector = x'00'")
+    wiring.connect().execute("UPDATE memory_vector SET vector = ?", (b"\0",))
     wiring.reset()
     state = engine_status(alice).vector_store
     assert (state.state, state.code) == ("warn", "lost")

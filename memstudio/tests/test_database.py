@@ -18,6 +18,7 @@ def test_without_a_url_the_rows_live_in_the_home() -> None:
     assert chosen["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
 
 
+@pytest.mark.embedded
 @pytest.mark.django_db
 def test_sqlite_runs_with_a_write_ahead_log() -> None:
     with connection.cursor() as cursor:

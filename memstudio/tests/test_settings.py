@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import resolve
@@ -37,6 +38,7 @@ def read_settings(home: Path, names: list[str], **environment: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.embedded
 def test_the_defaults_run_offline_in_one_process() -> None:
     assert settings.CELERY_BROKER_URL == "memory://"
     assert settings.MEMORY_STUDIO_EMBEDDED_WORKER

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.embedded
+
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 60
 
