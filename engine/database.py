@@ -110,13 +110,16 @@ def without_waiting(connection: DatabaseConnection) -> Iterator[None]:
         connection.execute(f"PRAGMA busy_timeout = {int(patience)}")
 
 
-def lock(connection: DatabaseConnection, name: str) -> None:
+def lock(connection: DatabaseConnection, name: str, *, shared: bool = False) -> None:
     """Hold a lock of this name until the transaction ends: what is read next stays true.
 
-    On SQLite the first write of a transaction does that; call this after it.
+    A ``shared`` one is held by many at once, and by none while someone holds it alone. On SQLite
+    the first write of a transaction does that; call this after it.
     """
     if dialect_of(connection) is not SQLITE:
-        connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,))
+        kind = "_shared" if shared else ""
+        statement = f"SELECT pg_advisory_xact_lock{kind}(hashtextextended(?, 0))"
+        connection.execute(statement, (name,))
 
 
 def try_lock(connection: DatabaseConnection, name: str) -> bool:

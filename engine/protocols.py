@@ -173,6 +173,13 @@ class VectorStore(Protocol):
         """
         ...
 
+    def hashes(self, ids: Collection[int]) -> Mapping[int, str]:
+        """The text hashes that stored vectors came with; passages without a vector are absent.
+
+        Whoever compares them with the passages knows what an index lacks that was not kept up.
+        """
+        ...
+
     def count(self) -> int: ...
 
     def health(self) -> Health:

@@ -16,9 +16,9 @@ def create_indexes(**_kwargs: Any) -> None:
 
 
 def forget_passage(*, instance: Passage, **_kwargs: Any) -> None:
-    """Take a deleted passage out of every index, whoever deleted it."""
+    """Take a deleted passage out of every index, a retired one too, whoever deleted it."""
     wiring.keyword_index().delete([instance.pk])
-    for row in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
+    for row in VectorIndex.objects.all():
         store = wiring.store_for(row)
         store.ensure()
         store.delete([instance.pk])

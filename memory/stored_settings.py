@@ -175,6 +175,21 @@ FIELDS: Final = (
     Field("qdrant_api_key", "apiKey", "qdrantApiKey", "secret", ""),
 )
 QDRANT_FIELDS: Final = tuple(entry for entry in FIELDS if entry.name.startswith("qdrant_"))
+SOURCE_FIELDS: Final = tuple(
+    entry
+    for entry in FIELDS
+    if entry.name
+    in (
+        "embedding_source",
+        "local_model",
+        "static_enabled",
+        "custom_base_url",
+        "custom_model_id",
+        "custom_api_key",
+        "custom_protocol",
+    )
+)
+"""The settings that choose the embedding source."""
 MEMORY_FIELDS: Final = tuple(entry for entry in FIELDS if entry not in QDRANT_FIELDS)
 
 

@@ -17,6 +17,7 @@ from django.conf import settings as django_settings
 from django.db import connection
 from django.utils.module_loading import import_string
 
+from engine import database
 from engine.errors import EmbeddingFailed, EngineError
 from engine.keyword.choose import durable_index
 from engine.postgres import PostgresConnection
@@ -243,6 +244,15 @@ def _vector_options(row: VectorIndex) -> Options:
     return Options(folder=folder, centred=True, means=means.packaged(entry))
 
 
+def lock_indexes(*, alone: bool = False) -> None:
+    """Until the end of the transaction, have no index come into use or go out of it.
+
+    Those who write passages hold this together; who changes which indexes are in use holds it
+    ``alone``.
+    """
+    database.lock(connect(), "vector indexes", shared=not alone)
+
+
 def forget_store(index_id: int) -> None:
     """Let go of a store whose index was removed."""
     with _lock:
@@ -278,21 +288,27 @@ def source_for(row: VectorIndex, chosen: Settings | None = None) -> CachedSource
     live index still answers with the model it was made by.
     """
     configured = resolve_source(chosen).source
-    if configured is not None and _makes(configured, row):
+    if configured is not None and makes(configured, row):
         return configured
-    if row.source not in LOCAL_FAMILIES:
-        return None
-    for model in dict.fromkeys([*django_settings.MEMORY_LOCAL_SOURCES, row.model]):
+    for model in local_models(row):
         try:
             source = _local_source(model)
         except EmbeddingFailed:
             continue
-        if _makes(source, row):
+        if makes(source, row):
             return source
     return None
 
 
-def _makes(source: CachedSource, row: VectorIndex) -> bool:
+def local_models(row: VectorIndex) -> list[str]:
+    """Names of the local models that may have made an index; none for a remote source."""
+    if row.source not in LOCAL_FAMILIES:
+        return []
+    return list(dict.fromkeys([*django_settings.MEMORY_LOCAL_SOURCES, row.model]))
+
+
+def makes(source: CachedSource, row: VectorIndex) -> bool:
+    """Whether a source makes vectors of an index's signature; nothing is asked for it."""
     try:
         return str(source.signature) == row.signature
     except EngineError:

@@ -59,12 +59,12 @@ def main(count: int) -> None:
     from django.core.management import call_command
 
     from memory import wiring
-    from memory.services import embedding, signin
+    from memory.services import indexes, signin
 
     call_command("migrate", verbosity=0, interactive=False)
     signin.first_start()
     source = wiring.resolve_source().source
-    index = embedding.target_index()
+    index = indexes.target_index()
     if source is None or index is None:
         raise RuntimeError("there is no local model")
     say("loading the model")

@@ -20,7 +20,7 @@ from engine.types import Candidate, Matrix, Scope, Vector
 from memory import wiring
 from memory.models import ApiKey, Passage, VectorIndex
 from memory.principal import SYSTEM, Principal
-from memory.services import access, embedding, exchange, lifetimes, memories, signin
+from memory.services import access, embedding, exchange, indexes, lifetimes, memories, signin
 from memory.services.drafts import MemoryDraft
 from memory.services.retrieval import Purpose, RetrieveRequest, retrieve
 
@@ -53,7 +53,7 @@ class Product:
         call_command("migrate", verbosity=0, interactive=False)
         signin.first_start()
         product = cls(known)
-        embedding.target_index()
+        indexes.target_index()
         return product
 
     @property

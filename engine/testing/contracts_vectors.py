@@ -134,6 +134,17 @@ class VectorStoreContract:
         store.delete([])
         assert store.count() == 0
 
+    def test_the_hashes_of_texts_tell_what_is_missing_or_out_of_date(
+        self, world: VectorWorld, store: VectorStore
+    ) -> None:
+        world.put(passage(1), passage(2), passage(3))
+        fill(store, {1: X, 2: Y})
+        assert store.hashes([1, 2, 3, 99]) == {1: "hash-1", 2: "hash-2"}
+        store.upsert({1: vector(Z)}, hashes={1: "another"})
+        store.delete([2])
+        assert world.open().hashes([1, 2]) == {1: "another"}
+        assert store.hashes([]) == {}
+
     @pytest.mark.parametrize("bad", [(1.0, 0.0, 0.0), (1.0,) * 5, ()])
     def test_vector_search_07_another_dimension_is_refused(
         self, world: VectorWorld, store: VectorStore, bad: tuple[float, ...]

@@ -101,6 +101,9 @@ class ListedVectors:
         languages: Mapping[int, str] | None = None,
     ) -> None: ...
 
+    def hashes(self, ids: Collection[int]) -> Mapping[int, str]:
+        return {}
+
     def search(
         self, vector: Vector, *, scope: Scope, limit: int, language: str = ""
     ) -> list[Candidate]:

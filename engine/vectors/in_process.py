@@ -35,6 +35,7 @@ from engine.vectors.files import IndexFiles
 from engine.vectors.rebuild import Rebuilder
 from engine.vectors.similarity import unit
 from engine.vectors.state import Options, State
+from engine.vectors.stored import StoredVectors
 from engine.vectors.table import VectorTable
 from engine.vectors.view import View
 
@@ -63,6 +64,7 @@ class InProcessIndex:
         self._signature = signature
         self._options = options
         self._table = VectorTable(connect, index_id=index_id, dim=signature.dim)
+        self._stored = StoredVectors(connect, index_id=index_id, dim=signature.dim)
         self._files = None
         if options.folder is not None:
             self._files = IndexFiles(options.folder, index_id=index_id, signature=str(signature))
@@ -144,6 +146,10 @@ class InProcessIndex:
         except FAILURES as error:
             raise Unavailable(f"The index cannot be read ({type(error).__name__}).") from error
         return view.search(query, scope, limit, language)
+
+    def hashes(self, ids: Collection[int]) -> Mapping[int, str]:
+        """The text hashes that stored vectors came with."""
+        return self._stored.hashes(ids)
 
     def count(self) -> int:
         """Vectors stored."""

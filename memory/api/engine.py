@@ -16,12 +16,14 @@ from memory.api.schemas.engine import (
     PreviewOut,
     ReindexIn,
     ReindexOut,
+    RetiredOut,
+    RollbackOut,
     SummarizeIn,
     SummarizeOut,
     UndoOut,
 )
 from memory.api.schemas.memories import HealthOut
-from memory.services import compaction, reindex, retrieval, status
+from memory.services import compaction, reindex, retrieval, rollback, status
 
 router = Router(tags=["engine"], by_alias=True)
 
@@ -37,6 +39,24 @@ def start_reindex(request: HttpRequest, payload: ReindexIn | None = None) -> dic
     """Start the job that fills what waits; with ``force`` it does everything again."""
     job = reindex.start(caller(request), force=bool(payload and payload.force))
     return {"started": True, "pending": reindex.pending(), "job_id": str(job.pk)}
+
+
+@router.post("/engine/rollback", response=RollbackOut)
+def roll_back(request: HttpRequest) -> dict[str, Any]:
+    """Take the last change of the embedding model back: its settings and its index."""
+    done = rollback.roll_back(caller(request))
+    return {
+        "signature": done.index.signature,
+        "active": done.is_active,
+        "pending": done.pending,
+        "job_id": str(done.job.pk) if done.job else None,
+    }
+
+
+@router.delete("/engine/retired", response=RetiredOut)
+def drop_retired(request: HttpRequest) -> dict[str, Any]:
+    """Drop the index that is kept to go back to, before its time is over."""
+    return {"dropped": rollback.drop_now(caller(request))}
 
 
 @router.post("/summarize", response=SummarizeOut)

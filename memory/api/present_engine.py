@@ -37,7 +37,7 @@ def status_out(status: EngineStatus) -> dict[str, Any]:
         "fusion": {**_tier(status.fusion), "rule": status.fusion.label},
         "rerank": _rerank(status),
         "coverage": {to_camel(name): value for name, value in asdict(covered).items()}
-        | {"percent": covered.percent},
+        | {"percent": covered.percent, "retiredUntil": iso(covered.retired_until)},
     }
 
 

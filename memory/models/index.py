@@ -112,7 +112,12 @@ class PassageChange(models.Model):
 
 
 class VectorIndex(models.Model):
-    """One vector space in the store. At most one is active; another may be building beside it."""
+    """One vector space in the store. At most one is active; another may be building beside it.
+
+    A retired one was active before and can be gone back to. ``retired_at`` stays while it is built
+    up again, and ``needs_check`` is set until the passages that changed meanwhile are marked.
+    ``made_by`` holds the stored settings that chose its source, secrets sealed.
+    """
 
     class State(models.TextChoices):
         BUILDING = "building"
@@ -127,6 +132,9 @@ class VectorIndex(models.Model):
     state = models.CharField(max_length=8, choices=State.choices)
     created_at = models.DateTimeField()
     activated_at = models.DateTimeField(null=True, blank=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
+    needs_check = models.BooleanField(default=False)
+    made_by = models.JSONField(default=dict, blank=True)
 
     class Meta:
         constraints = (

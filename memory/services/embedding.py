@@ -1,11 +1,11 @@
-"""Vectors: which index is active, filling it in the background and before a search, switching."""
+"""Vectors: filling the index of the chosen model in the background and before a search."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
@@ -20,7 +20,7 @@ from memory import jobs, wiring
 from memory.clock import now
 from memory.models import Job, Passage, VectorIndex, VectorMark
 from memory.passage_reader import PassageReader
-from memory.services import passages
+from memory.services import indexes
 
 BATCH: Final = 16
 EAGER_BATCH: Final = 4
@@ -35,7 +35,11 @@ TEXT_FAULTS: Final = frozenset({"invalid_response", "invalid_text"})
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How far the active index covers the passages. ``building`` is the index beside it."""
+    """How far the active index covers the passages. ``building`` is the index beside it.
+
+    ``retired`` is the one that can be gone back to until ``retired_until``; how much of it is up to
+    date is only counted over all owners.
+    """
 
     passages: int
     indexed: int
@@ -44,6 +48,9 @@ class Coverage:
     signature: str | None
     building: str | None = None
     building_percent: float | None = None
+    retired: str | None = None
+    retired_percent: float | None = None
+    retired_until: datetime | None = None
 
     @property
     def percent(self) -> float:
@@ -51,18 +58,18 @@ class Coverage:
         return int(1000 * self.indexed / self.passages) / 10 if self.passages else 100.0
 
 
-def embed_soon() -> None:
+def embed_soon() -> Job:
     """Have the background job fill what is marked, once the transaction commits."""
-    jobs.enqueue(jobs.Order("reindex", dedupe_key=DEDUPE, requested_by="system"))
+    return jobs.enqueue(jobs.Order("reindex", dedupe_key=DEDUPE, requested_by="system"))
 
 
 def active_index() -> VectorIndex | None:
     """The index that searches use."""
-    return VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE).first()
+    return indexes.active()
 
 
 def coverage(owner: int | None = None) -> Coverage:
-    """Count passages, vectors and marks of the active index and of the one beside it.
+    """Count passages, vectors and marks of the active index, of the one beside it, of the retired.
 
     With ``owner``, the primary key of an API key, only what belongs to it is counted.
     """
@@ -79,6 +86,7 @@ def coverage(owner: int | None = None) -> Coverage:
     active, building = rows.get("active"), rows.get("building")
     waiting = active.waiting if active else total
     beside = 100 * (total - building.waiting) / total if building and total else None
+    kept = indexes.retired()
     return Coverage(
         passages=total,
         indexed=total - waiting,
@@ -87,45 +95,19 @@ def coverage(owner: int | None = None) -> Coverage:
         signature=active.signature if active else None,
         building=building.signature if building else None,
         building_percent=beside,
+        retired=kept.signature if kept else None,
+        retired_percent=indexes.share_current(kept, total) if kept and owner is None else None,
+        retired_until=kept.retired_at + indexes.KEPT if kept and kept.retired_at else None,
     )
-
-
-def target_index() -> VectorIndex | None:
-    """The index the configured source fills: the active one, or one built beside it.
-
-    Makes the index with its marks where it is missing. None while no source is configured. Raises
-    ``EmbeddingFailed`` when the source cannot tell its signature yet.
-    """
-    source = wiring.resolve_source().source
-    if source is None:
-        return None
-    signature = wiring.signature_of(source)
-    with transaction.atomic():
-        row = VectorIndex.objects.select_for_update().filter(signature=str(signature)).first()
-        if row is not None and row.state == VectorIndex.State.BUILDING:
-            return row
-        # The settings chose another model meanwhile, or have gone back to the live one.
-        _discard_building()
-        if row is not None and row.state == VectorIndex.State.ACTIVE:
-            return row
-        first = not VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE).exists()
-        state = VectorIndex.State.ACTIVE if first else VectorIndex.State.BUILDING
-        row = row or VectorIndex(signature=str(signature), created_at=now())
-        row.source, row.model = signature.source, signature.model
-        row.revision, row.dim = signature.revision, signature.dim
-        row.state, row.activated_at = state, now() if first else None
-        row.save()
-        wiring.store_for(row).ensure()
-        passages.mark_all(row)
-    return row
 
 
 def fill(context: jobs.JobContext) -> dict[str, int]:
     """Handler of the job ``reindex``: rebuild keywords where asked, then embed what is marked."""
     _rebuild_keywords(context)
     processed = errors = 0
-    index = target_index()
+    index = indexes.target_index()
     while index is not None:
+        indexes.check(index)
         source = wiring.source_for(index)
         batch = list(_marks(index)[:BATCH])
         if source is None or not batch:
@@ -136,9 +118,9 @@ def fill(context: jobs.JobContext) -> dict[str, int]:
         context.progress(processed, processed + left, message=index.signature)
         _rebuild_keywords(context)
         if _chosen() != index.signature:
-            index = target_index()
-    if index is not None and not index.marks.exists():
-        switch(index)
+            index = indexes.target_index()
+    if index is not None:
+        indexes.switch(index)
     pending = index.marks.count() if index else Passage.objects.count()
     context.progress(processed, processed + pending, force=True)
     return {"processed": processed, "errors": errors, "pending": pending}
@@ -151,20 +133,6 @@ def _chosen() -> str | None:
         return str(source.signature) if source is not None else None
     except EngineError:
         return None
-
-
-def switch(index: VectorIndex) -> None:
-    """Make a complete index the active one; the earlier one is dropped. Not one that is gone."""
-    if index.state == VectorIndex.State.ACTIVE:
-        return
-    with transaction.atomic():
-        if not VectorIndex.objects.select_for_update().filter(pk=index.pk).exists():
-            return  # another process has chosen another model, and discarded it
-        for earlier in VectorIndex.objects.filter(state=VectorIndex.State.ACTIVE):
-            _drop(earlier)
-        VectorIndex.objects.filter(pk=index.pk).update(
-            state=VectorIndex.State.ACTIVE, activated_at=now()
-        )
 
 
 def backfill(scope: Scope, index: VectorIndex, source: EmbeddingSource, *, budget_ms: float) -> int:
@@ -214,6 +182,7 @@ def _embed_marked(
         return _one_by_one(index, source, marks, error)
     hashes = {row.id: row.text_hash for row in rows}
     with transaction.atomic():
+        wiring.lock_indexes()
         # Locked: one that goes or changes at this moment must not keep the vector of its old text.
         rows_now = Passage.objects.select_for_update(no_key=True).filter(pk__in=hashes)
         stored = rows_now.order_by("pk").values_list("pk", "text_hash", "language")
@@ -270,17 +239,6 @@ def _rebuild_keywords(context: jobs.JobContext) -> None:
     context.save_params(**{KEYWORD_CURSOR: None})
 
 
-def _discard_building() -> None:
-    for row in VectorIndex.objects.filter(state=VectorIndex.State.BUILDING):
-        _drop(row)
-
-
-def _drop(row: VectorIndex) -> None:
-    wiring.store_for(row).drop()
-    wiring.forget_store(row.pk)
-    row.delete()
-
-
 def resume() -> bool:
     """Start the job again when marks wait and none works on them (called by the sweep)."""
     last = Job.objects.filter(dedupe_key=DEDUPE).order_by("-created_at").first()
@@ -288,7 +246,8 @@ def resume() -> bool:
         # Asked for in the last moment of a job that had nothing left to do.
         jobs.enqueue(jobs.Order("reindex", dedupe_key=DEDUPE, params=last.params))
         return True
-    waiting = VectorMark.objects.filter(attempts__lt=MAX_ATTEMPTS).exists()
+    in_use = VectorMark.objects.exclude(index__state=VectorIndex.State.RETIRED)
+    waiting = in_use.filter(attempts__lt=MAX_ATTEMPTS).exists()
     if not (waiting or _is_unmade()):
         return False
     if last is not None and last.state == Job.State.CANCELLED:
@@ -308,14 +267,14 @@ def _is_unmade() -> bool:
 
 
 def reconcile() -> int:
-    """Mark everything of an index again that has lost vectors; how many (once, at a start)."""
+    """Mark the passages whose vectors an index in use has lost; how many (once, at a start)."""
     marked = 0
     for index in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
         wiring.store_for(index).ensure()
         _name_languages(index)
         held = wiring.store_for(index).count() + index.marks.count()
         if held < Passage.objects.count():
-            marked += passages.mark_all(index)
+            marked += indexes.mark_lost(index)
     return marked
 
 

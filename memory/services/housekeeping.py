@@ -17,7 +17,7 @@ from memory.clock import now
 from memory.errors import Conflict
 from memory.models import ApiKey, Job, Memory, Passage
 from memory.principal import SYSTEM
-from memory.services import audit, compaction, embedding, passages, reindex
+from memory.services import audit, compaction, embedding, indexes, passages, reindex
 
 logger = logging.getLogger("memory.housekeeping")
 
@@ -46,6 +46,7 @@ def tick() -> int:
     """Every half minute: send lapsed jobs again, and see to what nobody asked for by name."""
     count = jobs.sweep()
     embedding.resume()
+    indexes.drop_surplus()
     purge_trash()
     _summarize_on_schedule()
     embedding.prune_changes()

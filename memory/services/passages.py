@@ -96,7 +96,14 @@ def remove(memories: Iterable[Memory]) -> None:
 
 def mark_all(index: VectorIndex) -> int:
     """Mark every passage as waiting for a vector in an index; how many wait."""
-    return _mark(index, list(Passage.objects.values_list("pk", flat=True)))
+    wiring.lock_indexes(alone=True)
+    return mark(index, list(Passage.objects.values_list("pk", flat=True)))
+
+
+def mark(index: VectorIndex, ids: Collection[int]) -> int:
+    """Mark passages as waiting for a vector in an index; how many."""
+    row_writer.many(_MARK, [(index.pk, passage_id) for passage_id in ids])
+    return len(ids)
 
 
 def _pieces(memory: Memory) -> list[_Piece]:
@@ -153,8 +160,9 @@ def _write(plan: _Plan) -> None:
         wiring.keyword_index().upsert(all_to_engine(worded))
     if plan.fresh or plan.unembedded:
         ids = [row.pk for row in plan.fresh + plan.unembedded]
+        wiring.lock_indexes()
         for index in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
-            _mark(index, ids)
+            mark(index, ids)
     # The keyword index has logged those it was given.
     logged = {row.pk for row in worded}
     _log([row.pk for row in plan.kept if row.pk not in logged])
@@ -177,14 +185,10 @@ def _insert(rows: Sequence[Passage]) -> None:
         row.pk = ids[row.memory_id, row.ordinal]
 
 
-def _mark(index: VectorIndex, ids: Collection[int]) -> int:
-    row_writer.many(_MARK, [(index.pk, passage_id) for passage_id in ids])
-    return len(ids)
-
-
 def _remove(ids: Collection[int]) -> None:
     # The post_delete receiver takes each one out of both indexes.
     if ids:
+        wiring.lock_indexes()
         Passage.objects.filter(pk__in=list(ids)).delete()
 
 

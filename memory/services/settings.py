@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -13,17 +13,8 @@ from memory.clock import now
 from memory.errors import Invalid
 from memory.models import EngineSettings, Passage
 from memory.principal import Principal
-from memory.services import access, audit, embedding, models
-from memory.stored_settings import MEMORY_FIELDS, QDRANT_FIELDS, Field, Settings
-
-SOURCE: Final = (
-    "embedding_source",
-    "local_model",
-    "custom_base_url",
-    "custom_model_id",
-    "custom_api_key",
-)
-"""Settings that choose the embedding source."""
+from memory.services import access, audit, embedding, indexes, models
+from memory.stored_settings import MEMORY_FIELDS, QDRANT_FIELDS, SOURCE_FIELDS, Field, Settings
 
 
 def get() -> Settings:
@@ -49,12 +40,29 @@ def update(principal: Principal, changes: Mapping[str, Any]) -> Settings:
     """
     _check_model(changes.get("localModel"))
     with transaction.atomic():
-        before = wiring.settings()
+        before, made_by = wiring.settings(), indexes.source_values()
         after = _update(principal, changes, MEMORY_FIELDS)
-        is_other = any(getattr(before, name) != getattr(after, name) for name in SOURCE)
-        if is_other and Passage.objects.exists():
-            embedding.embed_soon()
+        if any(
+            getattr(before, entry.name) != getattr(after, entry.name) for entry in SOURCE_FIELDS
+        ):
+            indexes.keep_source(before, made_by)
+            if Passage.objects.exists():
+                embedding.embed_soon()
     return after
+
+
+def put_back(values: Mapping[str, Any]) -> None:
+    """Choose the embedding source by stored values, as an index has kept them; others go.
+
+    Call inside a transaction; the caller writes the audit row.
+    """
+    row, _created = EngineSettings.objects.select_for_update().get_or_create(pk=1)
+    for entry in SOURCE_FIELDS:
+        row.stored.pop(entry.key, None)
+    row.stored.update(values)
+    row.revision += 1
+    row.updated_at = now()
+    row.save()
 
 
 def _check_model(name: str | None) -> None:

@@ -38,6 +38,8 @@ ROUTES: Final = (
         "POST", "/api/memory/why-not", "read", {"query": "tea", "memoryId": MISSING}, strict=True
     ),
     Route("POST", "/api/memory/reindex", "manage", {}, strict=True),
+    Route("POST", "/api/memory/engine/rollback", "manage"),
+    Route("DELETE", "/api/memory/engine/retired", "manage"),
     Route("POST", "/api/memory/summarize", "read", {"dryRun": True}, strict=True),
     Route("POST", f"/api/memory/summarize/{MISSING}/undo", "write"),
     Route("GET", "/api/memory/engine-status", "read"),

@@ -13,7 +13,7 @@ from memory import wiring
 from memory.errors import Forbidden
 from memory.models import Job, Memory, PassageChange, VectorIndex, VectorMark
 from memory.principal import Principal
-from memory.services import embedding, jobrows, memories, reindex
+from memory.services import embedding, indexes, jobrows, memories, reindex
 from memory.services import settings as studio_settings
 from memory.services.retrieval import RetrieveRequest, retrieve
 from memory.tests.asking import ask, contents
@@ -61,7 +61,7 @@ def test_ensure_ready_03_searches_use_the_old_index_until_the_new_one_is_complet
     work()
     both = {"fake-light": "active", "fake-e5": "building"}
     assert seen == [(both, "fake-light", 0.0), (both, "fake-light", 40.0)]
-    assert _states() == {"fake-e5": "active"}
+    assert _states() == {"fake-e5": "active", "fake-light": "retired"}
     assert _model_of(forty) == "fake-e5"
     assert embedding.coverage().percent == 100.0
 
@@ -71,7 +71,7 @@ def test_another_model_is_built_without_being_asked_for(
 ) -> None:
     studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
     assert work() == 1
-    assert _states() == {"fake-e5": "active"}
+    assert _states() == {"fake-e5": "active", "fake-light": "retired"}
     studio_settings.update(manager, {"localModel": "multilingual-e5-small", "maxTokens": 100})
     assert work() == 0
 
@@ -135,7 +135,9 @@ def test_vectors_of_another_signature_are_never_searched_together(
     assert after is not None
     assert (before.dim, after.dim) == (48, 64)
     assert wiring.store_for(after).count() == 40
-    assert not VectorIndex.objects.filter(pk=before.pk).exists()
+    before.refresh_from_db()
+    assert before.state == VectorIndex.State.RETIRED
+    assert not before.marks.exists()
 
 
 def test_only_a_manager_reindexes(alice: Principal) -> None:
@@ -209,18 +211,18 @@ def test_a_model_that_is_chosen_while_another_is_being_built_is_built_next(
     source = watch(settings)
     studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
     work()
-    assert _states() == {"fake-e5": "active"}
+    assert _states() == {"fake-e5": "active", "fake-light": "retired"}
     source.before = change_mind
     reindex.start(manager, force=True)
     work()
-    assert _states() == {"fake-light": "active"}
+    assert _states() == {"fake-light": "active", "fake-e5": "retired"}
 
 
 def test_going_back_to_the_live_model_leaves_nothing_half_built(
     forty: Principal, manager: Principal, work: Work
 ) -> None:
     studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
-    embedding.target_index()
+    indexes.target_index()
     assert _states()["fake-e5"] == "building"
     studio_settings.update(manager, {"localModel": "use-multilingual"})
     work()
@@ -236,18 +238,18 @@ def test_a_choice_that_no_job_has_seen_is_noticed_by_the_round(
     Job.objects.all().delete()
     assert embedding.resume() is True
     work()
-    assert _states() == {"fake-e5": "active"}
+    assert _states() == {"fake-e5": "active", "fake-light": "retired"}
 
 
 def test_an_index_that_was_discarded_meanwhile_does_not_take_over(
     forty: Principal, manager: Principal, settings: Any
 ) -> None:
     studio_settings.update(manager, {"localModel": "multilingual-e5-small"})
-    building = embedding.target_index()
+    building = indexes.target_index()
     assert building is not None
     building.marks.all().delete()
     VectorIndex.objects.filter(pk=building.pk).delete()
-    embedding.switch(building)
+    indexes.switch(building)
     assert _states() == {"fake-light": "active"}
     assert _model_of(forty) == "fake-light"
 

@@ -34,11 +34,11 @@ def main(role: str) -> None:
 def _prepare() -> None:
     from django.core.management import call_command
 
-    from memory.services import embedding, signin
+    from memory.services import indexes, signin
 
     call_command("migrate", verbosity=0, interactive=False)
     signin.first_start()
-    embedding.target_index()
+    indexes.target_index()
 
 
 def _web() -> None:

@@ -16,7 +16,17 @@ from django.utils.translation import gettext as _
 from memory.access_forms import PasswordForm
 from memory.errors import Conflict, Invalid
 from memory.forms import StudioForm
-from memory.services import compaction, jobrows, keys, models, reindex, settings, signin, status
+from memory.services import (
+    compaction,
+    jobrows,
+    keys,
+    models,
+    reindex,
+    rollback,
+    settings,
+    signin,
+    status,
+)
 from memory.settings_forms import QdrantForm, SettingsForm, qdrant_form, settings_form
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest, studio
@@ -141,6 +151,28 @@ def start_reindex(request: StudioRequest) -> HttpResponse:
     if not request.htmx:
         return HttpResponseRedirect(reverse("engine"), status=303)
     return work_region(request)
+
+
+@studio("POST")
+def roll_back(request: StudioRequest) -> HttpResponse:
+    """Go back to the model before the last change."""
+    done = rollback.roll_back(request.principal)
+    text = _("Going back to %(model)s as soon as what changed meanwhile is embedded.")
+    if done.is_active:
+        text = _("Back to the model %(model)s.")
+    notice = Notice(text % {"model": done.index.model})
+    response = _saved(request, notice, "engine-work")
+    if request.htmx:
+        # The form with the settings shows what is in force again.
+        response["HX-Trigger"] += ", source-changed"
+    return response
+
+
+@studio("POST")
+def drop_retired(request: StudioRequest) -> HttpResponse:
+    """Drop the index that is kept to go back to."""
+    rollback.drop_now(request.principal)
+    return _saved(request, Notice(_("The earlier index is dropped.")), "engine-work")
 
 
 def work_region(request: StudioRequest) -> HttpResponse:

@@ -108,6 +108,23 @@ class ReindexOut(Shape):
     job_id: str
 
 
+class RollbackOut(Shape):
+    """The index gone back to. While it is not ``active`` yet, the job embeds what is pending."""
+
+    success: bool = True
+    signature: str
+    active: bool
+    pending: int
+    job_id: str | None
+
+
+class RetiredOut(Shape):
+    """How many retired indexes were dropped."""
+
+    success: bool = True
+    dropped: int
+
+
 class SummarizeIn(Strict):
     """POST ``/api/memory/summarize``. ``mode`` ``tokens`` shortens what overflows ``maxTokens``."""
 
