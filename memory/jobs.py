@@ -7,8 +7,6 @@ sweep; a message that comes twice claims nothing the second time.
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -17,11 +15,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
-from celery import current_app
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext_noop
 
 from engine.errors import Cancelled, EngineError
+from memory import dispatch, processes
 from memory.clock import now
 from memory.errors import ServiceError
 from memory.models import Job
@@ -30,7 +29,12 @@ logger = logging.getLogger("memory.jobs")
 
 LEASE: Final = timedelta(seconds=60)
 DISPATCH_GRACE: Final = timedelta(seconds=10)
+SENT_FOR: Final = timedelta(seconds=60)
+"""So long the sweep waits for a worker to take what it has sent, before it sends it again."""
+SWEEP_MOST: Final = 1000
 MAX_ATTEMPTS: Final = 3
+MAX_LOST: Final = 10
+"""A job that so many workers have died of is not given to another."""
 KEPT: Final = timedelta(days=90)
 BRIEFLY: Final = timedelta(days=1)
 UNASKED: Final = "system"
@@ -39,13 +43,34 @@ PROGRESS_EVERY_S: Final = 0.25
 TASK: Final = "memory.run_job"
 BULK_KINDS: Final = frozenset({"reindex"})
 """Kinds that may run for hours; everything else must not wait behind them."""
+WORKERS: Final = frozenset({"studio", "worker"})
+"""Roles whose jobs another process may go on with; a request waits for its answer."""
+LOST_TOO_OFTEN: Final = gettext_noop("The workers that ran this job died of it.")
 
 Handler = Callable[["JobContext"], Mapping[str, Any]]
 
+_is_stopping = False
 
-def worker_name(role: str = "worker") -> str:
-    """Name of this process on leases. ``studio`` leases are voided by the next start."""
-    return f"{role}@{socket.gethostname()}:{os.getpid()}"
+
+class HandedBack(Cancelled):
+    """This process is about to end: the job is queued again, for another one."""
+
+
+def stop_working() -> None:
+    """Hand back what the workers of this process run, at its next step, and take nothing more."""
+    global _is_stopping
+    _is_stopping = True
+
+
+def start_working() -> None:
+    """Take jobs (again)."""
+    global _is_stopping
+    _is_stopping = False
+
+
+def is_stopping() -> bool:
+    """Whether this process hands its jobs back."""
+    return _is_stopping
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +109,20 @@ def enqueue(order: Order, *, dispatch: bool = True) -> Job:
     return job
 
 
-def send(job_id: uuid.UUID, kind: str) -> None:
+def send(job_id: uuid.UUID, kind: str) -> bool:
     """Tell the workers about a job. When the broker is down, the sweep sends it again."""
-    queue = "bulk" if kind in BULK_KINDS else "interactive"
-    try:
-        current_app.send_task(TASK, args=[str(job_id)], queue=queue)
-    except (OSError, current_app.connection_for_write().connection_errors) as error:
-        logger.warning("job %s waits for the broker: %s", job_id, type(error).__name__)
+    return dispatch.send(TASK, [str(job_id)], queue="bulk" if kind in BULK_KINDS else "interactive")
 
 
 class JobContext:
-    """What a handler sees of its job. Every call may raise ``Cancelled``."""
+    """What a handler sees of its job. Every call may raise ``Cancelled``.
 
-    def __init__(self, job: Job) -> None:
+    With ``may_hand_back`` that is also how a process that ends takes the job from its handler.
+    """
+
+    def __init__(self, job: Job, *, may_hand_back: bool = False) -> None:
         self.job = job
+        self._may_hand_back = may_hand_back
         self._written = 0.0
 
     @property
@@ -108,6 +133,7 @@ class JobContext:
 
     def progress(self, done: int, total: int, *, message: str = "", force: bool = False) -> None:
         """Save progress and renew the lease, at most four times a second."""
+        self._check()
         moment = time.monotonic()
         if not force and moment - self._written < PROGRESS_EVERY_S:
             return
@@ -122,12 +148,17 @@ class JobContext:
 
     def refresh(self) -> None:
         """Read parameters that someone else may have changed."""
+        self._check()
         self.job.refresh_from_db(fields=["params", "is_cancel_requested"])
         if self.job.is_cancel_requested:
             raise Cancelled("the job was cancelled")
 
+    def _check(self) -> None:
+        if self._may_hand_back and _is_stopping:
+            raise HandedBack("the process ends")
+
     def _renew(self, **values: Any) -> None:
-        ours = Job.objects.filter(pk=self.job.pk, state=Job.State.RUNNING, worker=self.job.worker)
+        ours = _held(self.job)
         if ours.filter(is_cancel_requested=False).update(lease_until=now() + LEASE, **values) != 1:
             raise Cancelled("the job was cancelled")
 
@@ -147,12 +178,21 @@ def claim(job_id: str | uuid.UUID, worker: str) -> Job | None:
 
 
 def run(job_id: str | uuid.UUID, handlers: Mapping[str, Handler], *, role: str = "worker") -> bool:
-    """Claim a job and carry it out; its outcome is in the row. False when another has it."""
-    job = claim(job_id, worker_name(role))
+    """Claim a job and carry it out; its outcome is in the row.
+
+    False when another has it, or when this process ends and the job is for another.
+    """
+    is_worker = role in WORKERS
+    if is_worker and _is_stopping:
+        return False
+    job = claim(job_id, processes.name(role)) or _take_over(job_id, processes.name(role))
     if job is None:
         return False
     try:
-        result = handlers[job.kind](JobContext(job))
+        result = handlers[job.kind](JobContext(job, may_hand_back=is_worker))
+    except HandedBack:
+        _hand_back(job)
+        return False
     except Cancelled:
         _finish(job, Job.State.CANCELLED)
     except (EngineError, ServiceError) as error:
@@ -166,6 +206,16 @@ def run(job_id: str | uuid.UUID, handlers: Mapping[str, Handler], *, role: str =
     return True
 
 
+def _take_over(job_id: str | uuid.UUID, worker: str) -> Job | None:
+    """Claim a job whose worker has died beside us, without waiting for its lease."""
+    held = Job.objects.filter(pk=job_id, state=Job.State.RUNNING)
+    holder = held.values_list("worker", flat=True).first()
+    if holder is None or not processes.is_gone(holder):
+        return None
+    held.filter(worker=holder).update(lease_until=now() - timedelta(seconds=1))
+    return claim(job_id, worker)
+
+
 def cancel(job: Job) -> None:
     """Ask a job to stop; one that no worker has yet stops at once."""
     queued = Job.objects.filter(pk=job.pk, state=Job.State.QUEUED)
@@ -175,16 +225,41 @@ def cancel(job: Job) -> None:
 
 
 def sweep() -> int:
-    """Send every active job again that no worker holds; how many."""
+    """Send every active job again that no worker holds; how many went out."""
+    _free_the_dead()
     moment = now()
     lapsed = Q(state=Job.State.RUNNING, lease_until__lt=moment)
     waiting = Q(state=Job.State.QUEUED, created_at__lt=moment - DISPATCH_GRACE) & (
         Q(lease_until__isnull=True) | Q(lease_until__lt=moment)
     )
-    found = list(Job.objects.filter(lapsed | waiting).values_list("pk", "kind"))
-    for job_id, kind in found:
-        send(job_id, kind)
-    return len(found)
+    _give_up(Job.objects.filter(lapsed, attempts__gte=MAX_LOST))
+    found = Job.objects.filter(lapsed | waiting).order_by("created_at")
+    sent = 0
+    for job_id, kind in found.values_list("pk", "kind")[:SWEEP_MOST]:
+        # Whoever sweeps next finds it sent: many may sweep, and a long queue grows no longer.
+        still = Job.objects.filter(lapsed | waiting, pk=job_id)
+        if send(job_id, kind):
+            sent += 1
+            still.update(state=Job.State.QUEUED, lease_until=moment + SENT_FOR)
+    return sent
+
+
+def _free_the_dead() -> int:
+    """End the leases of processes of this machine that are no more; how many."""
+    running = Job.objects.filter(state=Job.State.RUNNING, lease_until__gt=now())
+    holders = set(running.values_list("worker", flat=True))
+    gone = [holder for holder in holders if processes.is_gone(holder)]
+    return running.filter(worker__in=gone).update(lease_until=now() - timedelta(seconds=1))
+
+
+def _give_up(jobs: QuerySet[Job]) -> None:
+    jobs.update(
+        state=Job.State.FAILED,
+        finished_at=now(),
+        lease_until=None,
+        error_code="worker_lost",
+        message=LOST_TOO_OFTEN,
+    )
 
 
 def prune() -> int:
@@ -196,17 +271,36 @@ def prune() -> int:
     return count
 
 
-def void_own_leases() -> int:
-    """Free the jobs an earlier studio process held; one server at a time holds the home."""
+def void_own_leases(*, alone: bool) -> int:
+    """Free at a start what processes of this machine held that are no more; how many.
+
+    ``alone`` says that no other studio can be running on this database, wherever its process was:
+    then every studio's jobs are free, and what is queued is sent at once.
+    """
+    freed = _free_the_dead()
+    if not alone:
+        return freed
     held = Job.objects.filter(state=Job.State.RUNNING, worker__startswith="studio@")
     queued = Job.objects.filter(state=Job.State.QUEUED)
     queued.update(created_at=now() - DISPATCH_GRACE * 2, lease_until=None)
-    return held.update(lease_until=now() - timedelta(seconds=1))
+    still = held.filter(lease_until__gt=now())
+    return freed + still.update(lease_until=now() - timedelta(seconds=1))
+
+
+def _held(job: Job) -> QuerySet[Job]:
+    """The row, as long as this very claim holds it: threads of a process share its name."""
+    return Job.objects.filter(
+        pk=job.pk, state=Job.State.RUNNING, worker=job.worker, attempts=job.attempts
+    )
 
 
 def _finish(job: Job, state: Job.State, **values: Any) -> None:
-    ours = Job.objects.filter(pk=job.pk, worker=job.worker, state=Job.State.RUNNING)
-    ours.update(state=state, finished_at=now(), lease_until=None, **values)
+    _held(job).update(state=state, finished_at=now(), lease_until=None, **values)
+
+
+def _hand_back(job: Job) -> None:
+    # As if it had never been taken; what it has done so far is in its parameters.
+    _held(job).update(state=Job.State.QUEUED, lease_until=None, attempts=F("attempts") - 1)
 
 
 def _retry_or_fail(job: Job, error: Exception) -> None:
@@ -215,6 +309,4 @@ def _retry_or_fail(job: Job, error: Exception) -> None:
         _finish(job, Job.State.FAILED, error_code=code, message="")
         return
     pause = timedelta(seconds=5 * 2**job.attempts)
-    Job.objects.filter(pk=job.pk, worker=job.worker, state=Job.State.RUNNING).update(
-        state=Job.State.QUEUED, lease_until=now() + pause, error_code=code
-    )
+    _held(job).update(state=Job.State.QUEUED, lease_until=now() + pause, error_code=code)

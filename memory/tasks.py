@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery import shared_task
+from celery.exceptions import Reject
 from django.conf import settings
 
 from memory import jobs
@@ -15,14 +16,28 @@ HANDLERS = {
 }
 
 
-@shared_task(name=jobs.TASK, acks_late=True)  # type: ignore[untyped-decorator]
+@shared_task(name=jobs.TASK)  # type: ignore[untyped-decorator]
 def run_job(job_id: str) -> None:
     """Carry out one job, unless another worker has it."""
     role = "studio" if settings.MEMORY_STUDIO_EMBEDDED_WORKER else "worker"
-    jobs.run(job_id, HANDLERS, role=role)
+    if not jobs.run(job_id, HANDLERS, role=role) and jobs.is_stopping():
+        # The message goes back where it came from, for a worker that stays.
+        raise Reject("this worker ends", requeue=True)
 
 
-@shared_task(name="memory.sweep", ignore_result=True)  # type: ignore[untyped-decorator]
+@shared_task(name="memory.start")  # type: ignore[untyped-decorator]
+def start() -> None:
+    """What a worker sees to when it has begun."""
+    housekeeping.start()
+
+
+@shared_task(name="memory.sweep")  # type: ignore[untyped-decorator]
 def sweep() -> None:
     """The half-minute round, for installations whose beat calls it."""
-    housekeeping.tick()
+    housekeeping.sweep()
+
+
+@shared_task(name="memory.cleanup")  # type: ignore[untyped-decorator]
+def cleanup() -> None:
+    """The slow round, for installations whose beat calls it."""
+    housekeeping.cleanup()

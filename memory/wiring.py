@@ -25,7 +25,7 @@ from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, 
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
 from engine.types import Degraded, Health, Passage, Purpose, Signature
-from memory import rerankers, secretbox
+from memory import rerankers, secretbox, shared_vectors
 from memory.model_facts import LOCAL_FAMILIES, models_dir
 from memory.models import EngineSettings, VectorIndex
 from memory.passage_reader import PassageReader
@@ -59,6 +59,11 @@ def settings() -> Settings:
     """The stored settings, normalised. One small query; never stale."""
     row = EngineSettings.objects.filter(pk=1).first()
     return normalise(row.stored if row else {})
+
+
+def is_alone() -> bool:
+    """Whether the database is a file of the home, which only one studio has at a time."""
+    return connection.vendor == "sqlite"
 
 
 def connect() -> DatabaseConnection:
@@ -178,6 +183,7 @@ def _cached(key: tuple[str, ...], build: Callable[[], EmbeddingSource]) -> Cache
                 _wrap(source) if _wrap else source,
                 max_entries=django_settings.MEMORY_EMBEDDING_CACHE_MAX,
                 ttl_s=django_settings.MEMORY_EMBEDDING_CACHE_TTL_MS / 1000,
+                shared=shared_vectors.configured(),
             )
         return _sources[key]
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from django.conf import settings
 
-from memstudio.bridge import Bridge
+from memstudio import health
+from memstudio.bridge import AsgiApplication, Bridge
 from memstudio.front import Front, Service
 from memstudio.wsgi import application as wsgi_application
 
@@ -18,27 +19,32 @@ def build(services: Sequence[Service]) -> Front:
         threads=settings.MEMORY_STUDIO_THREADS,
         max_body_bytes=settings.MEMORY_STUDIO_MAX_BODY_BYTES,
     )
-    return Front(bridge, services=services)
+    mounts: dict[str, AsgiApplication] = {
+        health.ALIVE: health.alive,
+        health.READY: health.Ready(health.database_is_ready),
+    }
+    return Front(bridge, mounts=mounts, services=services)
 
 
 def worker_services() -> list[Service]:
-    """What runs jobs in this process; nothing where workers of their own do."""
-    if not settings.MEMORY_STUDIO_EMBEDDED_WORKER:
-        return []
+    """What runs jobs in this process; where workers of their own do, only what looks after them."""
     from memstudio import embedded
     from memstudio.celery import app
 
+    if not settings.MEMORY_STUDIO_EMBEDDED_WORKER:
+        return [embedded.watcher()]
     return embedded.services(app)
 
 
 def _services() -> list[Service]:
-    services = worker_services()
-    if not services:
-        return []
+    from memory import wiring
+
+    if not settings.MEMORY_STUDIO_EMBEDDED_WORKER or not wiring.is_alone():
+        return worker_services()
     from memstudio.embedded import HomeLock
 
     # Jobs on memory:// need the one process that holds the home.
-    return [HomeLock(settings.MEMORY_STUDIO_HOME), *services]
+    return [HomeLock(settings.MEMORY_STUDIO_HOME), *worker_services()]
 
 
 application = build(_services())

@@ -12,6 +12,7 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from celery import Celery
@@ -36,6 +37,11 @@ _building = threading.Lock()
 def services(app: Celery) -> list[Service]:
     """One worker for each queue, so that long work never holds up short work, and the ticker."""
     return [*(Worker(app, queue) for queue in QUEUES), Ticker(_begin, _tick)]
+
+
+def watcher() -> Ticker:
+    """Beside workers of their own: the model is loaded, and no job waits for a lost message."""
+    return Ticker(_warm_up, _sweep)
 
 
 class HomeLock:
@@ -64,10 +70,12 @@ class Worker:
 
     def start(self) -> None:
         """Start the worker in a thread of its own."""
+        _jobs().start_working()
         self._thread.start()
 
     def stop(self) -> None:
         """Stop taking messages and wait shortly for the job that runs; its row remembers it."""
+        _jobs().stop_working()
         # This is Celery's own flag for every worker of the process; each loop reads it.
         state.should_stop = 0
         self._thread.join(STOP_WITHIN_S)
@@ -162,6 +170,13 @@ class Ticker:
             logger.exception("the sweep of the jobs failed")
 
 
+def _jobs() -> ModuleType:
+    # Not before Django is set up.
+    from memory import jobs
+
+    return jobs
+
+
 # Imported when the thread runs: services take their time, and the first page need not wait.
 
 
@@ -175,3 +190,17 @@ def _tick() -> None:
     from memory.services import housekeeping
 
     housekeeping.tick()
+
+
+def _warm_up() -> None:
+    from memory import jobs
+    from memory.services import housekeeping
+
+    jobs.void_own_leases(alone=False)
+    housekeeping.warm_up()
+
+
+def _sweep() -> None:
+    from memory import jobs
+
+    jobs.sweep()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext_lazy as _
 
-from memstudio import database, env, home, log, quiet
+from memstudio import database, env, home, log, quiet, redis
 
 quiet.apply()
 
@@ -129,9 +129,14 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_MAX_AGE = 0
 
+# Redis: a cache that all processes share, and the broker where none is named
+
+REDIS_URL = redis.url("REDIS_URL")
+CACHES = {"default": redis.cache(REDIS_URL)}
+
 # Jobs
 
-CELERY_BROKER_URL = env.secret("CELERY_BROKER_URL") or "memory://"
+CELERY_BROKER_URL = env.secret("CELERY_BROKER_URL") or REDIS_URL or "memory://"
 MEMORY_STUDIO_EMBEDDED_WORKER = CELERY_BROKER_URL.startswith("memory:")
 # A message carries only the id of a Job row: a lost one is sent again by the sweep. On Redis the
 # defaults hold back the jobs of a killed worker for an hour.
@@ -141,18 +146,31 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     else {"visibility_timeout": 10, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
 )
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_DEFAULT_QUEUE = "interactive"
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
+# Threads share one model and one index; processes would each load their own.
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = env.integer("MEMORY_STUDIO_WORKER_THREADS", 4, low=1, high=64)
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
-# For workers of their own; the one-process studio has its ticker.
-CELERY_BEAT_SCHEDULE = {"sweep": {"task": "memory.sweep", "schedule": 30.0}}
-CELERY_BEAT_SCHEDULE_FILENAME = str(MEMORY_STUDIO_HOME / "beat")
+# For workers of their own; the one-process studio has its ticker. Both rounds may be run by many
+# at once, and one that was missed comes again: the schedule is kept nowhere.
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "memory.sweep", "schedule": 30.0, "options": {"expires": 30}},
+    "cleanup": {
+        "task": "memory.cleanup",
+        "schedule": 300.0,
+        "options": {"expires": 300, "queue": "bulk"},
+    },
+}
 
 # Retrieval: names and defaults of the first seed
 

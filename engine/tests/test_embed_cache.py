@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pytest
 
@@ -155,3 +157,50 @@ def test_texts_that_share_words_are_near_in_the_fake() -> None:
     near = rows @ rows.T
     assert near[0, 1] > near[0, 2] + 0.2
     assert near[3, 4] > near[3, 2] + 0.2
+
+
+class Shared:
+    """A second level in a dict."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, bytes] = {}
+
+    def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        return {key: self.held[key] for key in keys if key in self.held}
+
+    def put(self, vectors: Mapping[str, bytes]) -> None:
+        self.held.update(vectors)
+
+
+def test_what_another_process_has_embedded_is_not_embedded_again() -> None:
+    shared, theirs, ours = Shared(), FakeEmbedding(), FakeEmbedding()
+    first = CachedSource(theirs, shared=shared).embed(["tea", "cup"], purpose=Purpose.QUERY)
+    here = CachedSource(ours, shared=shared)
+    again = here.embed(["cup", "pot", "tea"], purpose=Purpose.QUERY)
+    assert [texts for _purpose, texts in ours.calls] == [("pot",)]
+    assert np.array_equal(again[[2, 0]], first)
+    shared.held.clear()
+    here.embed(["cup", "tea"], purpose=Purpose.QUERY)
+    assert len(ours.calls) == 1, "what came from there is kept here"
+
+
+def test_another_model_or_purpose_shares_nothing() -> None:
+    shared = Shared()
+    CachedSource(FakeEmbedding(), shared=shared).embed(["tea"], purpose=Purpose.QUERY)
+    other = FakeEmbedding(revision="2")
+    CachedSource(other, shared=shared).embed(["tea"], purpose=Purpose.QUERY)
+    CachedSource(other, shared=shared).embed(["tea"], purpose=Purpose.DOCUMENT)
+    assert len(other.calls) == 2
+    assert len(shared.held) == 2
+
+
+def test_what_is_no_vector_of_the_model_is_embedded_again() -> None:
+    shared, source = Shared(), FakeEmbedding()
+    CachedSource(source, shared=shared).embed(["tea"], purpose=Purpose.QUERY)
+    (key,) = shared.held
+    not_finite = np.full(source.signature.dim, np.nan, np.float32).tobytes()
+    for broken in (b"", b"1234", not_finite):
+        shared.held[key] = broken
+        vector = CachedSource(source, shared=shared).embed(["tea"], purpose=Purpose.QUERY)[0]
+        assert np.isfinite(vector).all()
+    assert len(source.calls) == 4

@@ -3,6 +3,7 @@
 from memory.models.access import ApiKey, SignInLink
 from memory.models.audit import AuditEntry, RetrievalCount
 from memory.models.index import Passage, PassageChange, VectorIndex, VectorMark
+from memory.models.installation import InstallationFact, UploadPart
 from memory.models.job import Job
 from memory.models.memory import Compaction, Memory, MemoryRevision, MemoryUse
 from memory.models.settings import EngineSettings
@@ -12,6 +13,7 @@ __all__ = [
     "AuditEntry",
     "Compaction",
     "EngineSettings",
+    "InstallationFact",
     "Job",
     "Memory",
     "MemoryRevision",
@@ -20,6 +22,7 @@ __all__ = [
     "PassageChange",
     "RetrievalCount",
     "SignInLink",
+    "UploadPart",
     "VectorIndex",
     "VectorMark",
 ]

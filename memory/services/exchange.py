@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import IO, Any, Final
 
-from django.conf import settings as django_settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils.translation import gettext as _
 
 from memory import jobs
@@ -20,7 +17,7 @@ from memory.errors import Invalid, TierDown
 from memory.models import ApiKey, Job, Memory
 from memory.principal import ALL_SCOPES, Principal
 from memory.said import parts
-from memory.services import access, audit, keys, memories
+from memory.services import access, audit, keys, memories, uploads
 from memory.services.drafts import MemoryDraft
 from memory.services.records import draft_of, owner_of
 
@@ -205,20 +202,14 @@ def start_import(principal: Principal, file: IO[bytes], *, owner: str | None) ->
     access.require(principal, "write")
     if owner or principal.owner is not None:
         owner = str(access.write_owner(principal, owner).uid)
-    folder = Path(django_settings.MEMORY_STUDIO_HOME) / "imports"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / f"{uuid.uuid4()}.json"
     try:
-        with path.open("wb") as kept:
-            while block := file.read(1 << 20):
-                kept.write(block)
-    except OSError:
-        path.unlink(missing_ok=True)
+        name = uploads.keep(file)
+    except DatabaseError:
         raise TierDown(_("The file cannot be kept: the disk may be full.")) from None
     return jobs.enqueue(
         jobs.Order(
             "import",
-            params={"file": path.name, "owner": owner, "shares": principal.may("manage")},
+            params={"file": name, "owner": owner, "shares": principal.may("manage")},
             owner_id=principal.owner,
             requested_by=principal.label,
         )
@@ -231,9 +222,7 @@ def run_import(context: jobs.JobContext) -> dict[str, Any]:
         # The file was gone already when the process was killed.
         done: dict[str, Any] = context.params["report"]
         return done
-    path = Path(django_settings.MEMORY_STUDIO_HOME) / "imports" / context.params["file"]
-    with path.open("rb") as file:
-        records = read_records(file)
+    records = read_records(uploads.read(context.params["file"]))
     context.progress(0, len(records), force=True)
     scopes = ALL_SCOPES if context.params["shares"] else frozenset({"write"})
     principal = Principal("system", context.job.requested_by or "system", scopes)
@@ -242,6 +231,7 @@ def run_import(context: jobs.JobContext) -> dict[str, Any]:
     )
     context.progress(report.total, len(records), force=True)
     result = {**asdict(report), "per_second": round(report.per_second, 1)}
-    context.save_params(report=result)
-    path.unlink()
+    with transaction.atomic():
+        context.save_params(report=result)
+        uploads.forget(context.params["file"])
     return result

@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 from datetime import timedelta
-from pathlib import Path
 from typing import Final
 
-from django.conf import settings as django_settings
 from django.db import transaction
 
 from engine.errors import EngineError
@@ -17,42 +15,57 @@ from memory.clock import now
 from memory.errors import Conflict
 from memory.models import ApiKey, Job, Memory, Passage
 from memory.principal import SYSTEM
-from memory.services import audit, compaction, embedding, indexes, passages, reindex
+from memory.services import audit, compaction, embedding, indexes, passages, reindex, uploads
 
 logger = logging.getLogger("memory.housekeeping")
 
 TRASH_LIFE: Final = timedelta(days=30)
-IMPORT_LIFE_S: Final = 7 * 24 * 3600
 PURGE_BATCH: Final = 200
 SUMMARIZE_EVERY: Final = timedelta(days=1)
 
 
 def start() -> int:
-    """Once, when a studio process begins: free the jobs an earlier one held, renew, ``tick``."""
-    jobs.void_own_leases()
+    """Once, when jobs begin to be run here: free what the dead held, renew, ``tick``."""
+    jobs.void_own_leases(alone=wiring.is_alone())
     try:
         reindex.renew_keywords()
     except EngineError as error:
         # The engine page says that the tier is off; everything else still works.
         logger.warning("the keyword index cannot be renewed: %s", error)
-    wiring.remove_orphaned_files()
     embedding.reconcile()
     count = tick()
-    _load_model()
+    warm_up()
     return count
 
 
+def warm_up() -> None:
+    """Once, when a process begins: remove files of what is no more, and load the model."""
+    wiring.remove_orphaned_files()
+    _load_model()
+
+
 def tick() -> int:
-    """Every half minute: send lapsed jobs again, and see to what nobody asked for by name."""
+    """Both rounds, for a studio that runs its jobs itself."""
+    count = sweep()
+    cleanup()
+    return count
+
+
+def sweep() -> int:
+    """Every half minute: send lapsed jobs again, and see to vectors that wait."""
     count = jobs.sweep()
     embedding.resume()
+    return count
+
+
+def cleanup() -> None:
+    """Now and then: forget what is old, and see to what nobody asked for by name."""
     indexes.drop_surplus()
     purge_trash()
     _summarize_on_schedule()
     embedding.prune_changes()
     jobs.prune()
-    _forget_uploads()
-    return count
+    uploads.forget_old()
 
 
 def purge_trash() -> int:
@@ -91,13 +104,3 @@ def _load_model() -> None:
     except EngineError:
         # The engine page tells why; the first search tries again.
         return
-
-
-def _forget_uploads() -> None:
-    folder = Path(django_settings.MEMORY_STUDIO_HOME) / "imports"
-    if not folder.is_dir():
-        return
-    oldest = now().timestamp() - IMPORT_LIFE_S
-    for path in folder.glob("*.json"):
-        if path.stat().st_mtime < oldest:
-            path.unlink(missing_ok=True)

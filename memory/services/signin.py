@@ -13,6 +13,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.urls import reverse
 
+from engine.database import lock
+from memory import wiring
 from memory.clock import now
 from memory.errors import Invalid
 from memory.models import ApiKey, SignInLink
@@ -26,6 +28,8 @@ LINK_LIFE: Final = timedelta(hours=24)
 def first_start() -> None:
     """Make the key ``Default`` and the studio user where they are missing."""
     with transaction.atomic():
+        # Several may start at once on a server.
+        lock(wiring.connect(), "first start")
         if not ApiKey.objects.filter(is_default=True).exists():
             keys.create(SYSTEM, "Default", scopes=("read", "write", "chat"), is_default=True)
         if not get_user_model().objects.filter(username=USERNAME).exists():
@@ -42,14 +46,16 @@ def has_password() -> bool:
 def sign_in_link(base_url: str) -> str | None:
     """A fresh link that works once within a day; None when a password exists.
 
-    Earlier unused links stop working: only the newest terminal output signs in.
+    Earlier unused links stop working: only the newest terminal output signs in. Where several
+    studios share a database, each one's output does.
     """
     if has_password():
         return None
     token = secrets.token_urlsafe(24)
     moment = now()
     with transaction.atomic():
-        SignInLink.objects.all().delete()
+        links = SignInLink.objects.all()
+        (links if wiring.is_alone() else links.filter(expires_at__lt=moment)).delete()
         SignInLink.objects.create(
             token_hash=_hash(token),
             user=User.objects.get(username=USERNAME),

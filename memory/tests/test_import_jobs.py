@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.utils import translation
 
 from memory import jobs
-from memory.models import ApiKey, Job, Memory
+from memory.models import ApiKey, Job, Memory, UploadPart
 from memory.principal import SYSTEM, Principal
 from memory.said import told
-from memory.services import embedding, exchange, housekeeping, jobrows
+from memory.services import embedding, exchange, housekeeping, jobrows, uploads
 from memory.templatetags.studio import problem_text
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Work
@@ -28,22 +26,15 @@ def _file(count: int) -> io.BytesIO:
     return io.BytesIO("\n".join(rows).encode())
 
 
-def _kept() -> list[Path]:
-    return list((Path(settings.MEMORY_STUDIO_HOME) / "imports").glob("*.json"))
-
-
-@pytest.fixture(autouse=True)
-def no_uploads(db: None) -> None:
-    for path in _kept():
-        path.unlink()
+def _kept() -> int:
+    return UploadPart.objects.values("upload").distinct().count()
 
 
 def test_an_import_job_reports_what_came_in_and_removes_the_file(
     alice: Principal, work: Work
 ) -> None:
     job = exchange.start_import(alice, _file(120), owner=None)
-    assert len(_kept()) == 1
-    assert _kept()[0].stat().st_mode & 0o077 == 0 or _kept()[0].parent.stat().st_mode & 0o077 == 0
+    assert _kept() == 1
     work()
     job = jobrows.get(alice, job.pk)
     assert job.state == Job.State.SUCCEEDED
@@ -57,7 +48,7 @@ def test_an_import_job_reports_what_came_in_and_removes_the_file(
     assert job.result["per_second"] > 0
     assert Memory.objects.filter(api_key=alice.owner).count() == 120
     assert embedding.coverage().percent == 100.0
-    assert _kept() == []
+    assert _kept() == 0
 
 
 def test_an_import_that_is_cancelled_keeps_the_batches_that_are_in(
@@ -90,14 +81,26 @@ def test_an_unreadable_file_fails_the_job_with_a_message(alice: Principal, work:
     assert job.message == "The file is not UTF-8 text."
 
 
-def test_uploads_that_nobody_finished_are_forgotten_after_a_week(alice: Principal) -> None:
+def test_uploads_that_nobody_finished_are_forgotten_after_a_week(
+    alice: Principal, work: Work
+) -> None:
+    gone = exchange.start_import(alice, _file(1), owner=None)
     exchange.start_import(alice, _file(1), owner=None)
-    exchange.start_import(alice, _file(1), owner=None)
-    old = _kept()[0]
-    os.utime(old, (0, days_ago(8).timestamp()))
-    housekeeping.tick()
-    assert len(_kept()) == 1
-    assert not old.exists()
+    parts = UploadPart.objects.filter(upload=gone.params["file"])
+    parts.update(created_at=days_ago(8))
+    housekeeping.cleanup()
+    assert _kept() == 1
+    work()
+    gone.refresh_from_db()
+    assert (gone.state, gone.error_code) == (Job.State.FAILED, "upload_gone")
+
+
+def test_a_file_of_many_parts_comes_out_as_it_went_in(db: None) -> None:
+    whole = bytes(range(256)) * 5000
+    name = uploads.keep(io.BytesIO(whole))
+    assert UploadPart.objects.filter(upload=name).count() == 2
+    assert uploads.read(name).read() == whole
+    assert uploads.read(uploads.keep(io.BytesIO(b""))).read() == b""
 
 
 def test_the_command_imports_for_a_key_it_makes(tmp_path: Path, db: None) -> None:

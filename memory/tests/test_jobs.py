@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from celery import current_app
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from engine.errors import Cancelled, EmbeddingFailed
-from memory import jobs
+from memory import jobs, processes
 from memory.clock import now
 from memory.errors import Conflict, Forbidden, NotFound
 from memory.models import AuditEntry, Job
@@ -32,6 +35,22 @@ def _lapse(job: Job) -> None:
 
 def _noop(context: jobs.JobContext) -> Mapping[str, Any]:
     return {"attempts": context.job.attempts}
+
+
+def _ended() -> str:
+    """Name of a process of this machine that has ended."""
+    child = "from memory import processes; print(processes.name('worker'))"
+    done = subprocess.run(
+        [sys.executable, "-c", child], cwd=settings.BASE_DIR, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def stopping() -> Iterator[None]:
+    """Whatever the test does to it, this process takes jobs afterwards."""
+    yield
+    jobs.start_working()
 
 
 @pytest.fixture
@@ -182,14 +201,89 @@ def test_the_sweep_sends_only_what_no_worker_holds(sent: Any) -> None:
     assert held.is_active
 
 
-def test_a_start_frees_the_jobs_of_an_earlier_studio_only(sent: Any) -> None:
+def test_the_only_studio_of_a_database_frees_the_jobs_of_earlier_ones(sent: Any) -> None:
     ours, workers, queued = _job(), _job(), _job()
-    jobs.claim(ours.pk, jobs.worker_name("studio"))
-    jobs.claim(workers.pk, jobs.worker_name("worker"))
+    jobs.claim(ours.pk, processes.name("studio"))
+    jobs.claim(workers.pk, processes.name("worker"))
     assert jobs.sweep() == 0
-    assert jobs.void_own_leases() == 1
+    assert jobs.void_own_leases(alone=True) == 1
     assert jobs.sweep() == 2
     assert set(sent()) == {str(ours.pk), str(queued.pk)}
+
+
+def test_a_start_beside_others_frees_only_what_dead_processes_of_this_machine_held(
+    sent: Any,
+) -> None:
+    living, dead, elsewhere = _job(), _job(), _job()
+    name = processes.name("studio")
+    jobs.claim(living.pk, name)
+    jobs.claim(dead.pk, _ended())
+    jobs.claim(elsewhere.pk, name.replace("@", "@other-"))
+    assert jobs.void_own_leases(alone=False) == 1
+    assert jobs.sweep() == 1
+    assert sent() == [str(dead.pk)]
+
+
+def test_a_message_that_comes_back_from_a_dead_worker_is_not_lost_on_its_lease() -> None:
+    job, held = _job(), _job()
+    jobs.claim(job.pk, _ended())
+    jobs.claim(held.pk, processes.name("worker"))
+    assert jobs.run(job.pk, {"count": _noop})
+    assert not jobs.run(held.pk, {"count": _noop})
+    job.refresh_from_db()
+    assert (job.state, job.result) == (Job.State.SUCCEEDED, {"attempts": 2})
+
+
+def test_what_the_sweep_has_sent_it_does_not_send_again_at_once(sent: Any) -> None:
+    lapsed, forgotten = _job(), _job()
+    dead = jobs.claim(lapsed.pk, "dead")
+    assert dead is not None
+    Job.objects.update(created_at=days_ago(1))
+    _lapse(lapsed)
+    assert (jobs.sweep(), jobs.sweep()) == (2, 0)
+    assert set(sent()) == {str(lapsed.pk), str(forgotten.pk)}
+    with pytest.raises(Cancelled):
+        jobs.JobContext(dead).progress(1, 2)
+    Job.objects.update(lease_until=now() - timedelta(seconds=1))
+    assert jobs.sweep() == 2
+
+
+def test_a_job_that_kills_its_workers_is_given_up(sent: Any) -> None:
+    job = _job()
+    jobs.claim(job.pk, "w")
+    Job.objects.update(attempts=jobs.MAX_LOST)
+    _lapse(job)
+    assert jobs.sweep() == 0
+    job.refresh_from_db()
+    assert (job.state, job.error_code) == (Job.State.FAILED, "worker_lost")
+
+
+def test_a_process_that_ends_hands_its_job_back(stopping: None) -> None:
+    def handler(context: jobs.JobContext) -> Mapping[str, Any]:
+        context.save_params(cursor=7)
+        jobs.stop_working()
+        context.progress(1, 2)
+        raise AssertionError("progress should have raised")
+
+    job = _job()
+    assert not jobs.run(job.pk, {"count": handler})
+    job.refresh_from_db()
+    assert (job.state, job.attempts, job.params) == (Job.State.QUEUED, 0, {"cursor": 7})
+    assert not jobs.run(job.pk, {"count": _noop}), "and takes none any more"
+    jobs.start_working()
+    assert jobs.run(job.pk, {"count": _noop})
+
+
+def test_who_waits_for_an_answer_keeps_the_job(stopping: None) -> None:
+    def handler(context: jobs.JobContext) -> Mapping[str, Any]:
+        jobs.stop_working()
+        context.progress(1, 2)
+        return {"by": "request"}
+
+    job = _job()
+    assert jobs.run(job.pk, {"count": handler}, role="request")
+    job.refresh_from_db()
+    assert job.state == Job.State.SUCCEEDED
 
 
 def test_a_running_job_stops_at_its_next_step_when_cancelled() -> None:

@@ -23,14 +23,14 @@ AT_ONCE = 30
 class Process:
     """One process of the three. Its answers are lines of JSON."""
 
-    def __init__(self, role: str, home: Path) -> None:
+    def __init__(self, role: str, home: Path, **variables: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "memory.tests.together", role],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=home,
-            env=environment(home),
+            env={**environment(home), **variables},
         )
 
     def send(self, step: str, *arguments: Any) -> None:

@@ -47,6 +47,7 @@ def _web() -> None:
         "edit": _edit,
         "delete": _delete,
         "pending": _pending,
+        "jobs": _jobs,
         "keyword": _keyword,
         "vector": _vector,
         "hybrid": _hybrid,
@@ -102,6 +103,13 @@ def _pending() -> int:
     from memory.services import embedding
 
     return embedding.coverage().pending
+
+
+def _jobs(kind: str) -> list[list[Any]]:
+    from memory.models import Job
+
+    rows = Job.objects.filter(kind=kind).order_by("created_at")
+    return [[row.state, row.attempts] for row in rows]
 
 
 def _keyword(query: str) -> list[str]:

@@ -15,8 +15,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import resolve
 
-from memstudio import csp
+from memstudio import csp, redis
 from memstudio.celery import QUEUES, app
+from memstudio.errors import StartError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,6 +59,24 @@ def test_a_broker_of_its_own_gives_back_the_jobs_of_a_killed_worker_soon(tmp_pat
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
     }
+
+
+def test_one_redis_is_the_cache_and_the_broker(tmp_path: Path) -> None:
+    url = "redis://:word@127.0.0.1:6379/0"
+    names = ["CELERY_BROKER_URL", "CACHES", "MEMORY_STUDIO_EMBEDDED_WORKER"]
+    broker, caches, embedded = read_settings(tmp_path, names, REDIS_URL=url)
+    assert (broker, caches["default"]["LOCATION"], embedded) == (url, url, False)
+    other = read_settings(tmp_path, names[:1], REDIS_URL=url, CELERY_BROKER_URL="redis://b/1")
+    assert other == ["redis://b/1"]
+
+
+def test_an_address_that_is_not_of_redis_is_one_sentence_without_its_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS_URL", "http://:sesame@127.0.0.1")
+    with pytest.raises(StartError, match="REDIS_URL must read redis://") as refused:
+        redis.url("REDIS_URL")
+    assert "sesame" not in str(refused.value)
 
 
 def test_https_makes_the_cookies_secure(tmp_path: Path) -> None:

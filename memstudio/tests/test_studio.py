@@ -165,11 +165,22 @@ def test_an_odd_setting_is_one_sentence(
     assert (code, said) == (1, "memory studio: MEMORY_RRF_K must be a whole number, not 'many'.\n")
 
 
-def test_a_database_server_is_refused_in_one_sentence(
+def test_a_database_server_that_is_not_there_is_one_sentence(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://user:word@127.0.0.1:1/name")
     code, said = Studio(tmp_path, port).end()
     assert code == 1
-    assert said.startswith("memory studio: DATABASE_URL names a server")
+    assert said.startswith("memory studio: The database name on 127.0.0.1:1 cannot be used")
+    assert "refused" in said
+    assert "word" not in said
     assert said.count("\n") == 1
+
+
+def test_whoever_watches_it_needs_no_sign_in_and_learns_no_detail(
+    running: tuple[Studio, str],
+) -> None:
+    for path in ("/healthz", "/readyz"):
+        probe = urllib.request.Request(running[0].url + path, headers={"Host": "10.1.2.3"})
+        with urllib.request.urlopen(probe) as answer:
+            assert (answer.status, answer.read()) == (200, b"ok\n")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
-from django.core.management import call_command
 from django.core.management.base import BaseCommand
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
 
-from memstudio import home, serving
-from memstudio.errors import StartError
+from memstudio import home, serving, startup
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
@@ -32,9 +30,9 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the server to its end."""
         host, port = options["host"], options["port"]
-        with home.lock(settings.MEMORY_STUDIO_HOME):
+        with _home_held():
             serving.check_address(host, port)
-            _migrate()
+            startup.prepare()
             self._serve(host, port, has_worker=not options["no_worker"])
             serving.leave()
 
@@ -70,21 +68,13 @@ def _way_in(url: str) -> str | None:
     return signin.sign_in_link(url)
 
 
-def _migrate() -> None:
-    """Bring the database up to date. Raises ``StartError`` when it cannot be opened."""
+@contextlib.contextmanager
+def _home_held() -> Iterator[None]:
+    """A database of the home is one studio's; that of a server is everyone's."""
     from memory import wiring
 
-    if connection.vendor != "sqlite":
-        raise StartError("DATABASE_URL names a server: this version keeps its data in SQLite only.")
-    try:
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            call_command("migrate", verbosity=0, interactive=False)
-        else:
-            wiring.ensure_indexes()
-    except DatabaseError as error:
-        name = connection.settings_dict["NAME"]
-        raise StartError(f"The database {name} cannot be used ({error}).") from None
+    with home.lock(settings.MEMORY_STUDIO_HOME) if wiring.is_alone() else contextlib.nullcontext():
+        yield
 
 
 def _port(text: str) -> int:
