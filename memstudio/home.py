@@ -18,6 +18,7 @@ from memstudio import env
 from memstudio.errors import StartError
 
 LOCK_NAME = "studio.lock"
+TURN_NAME = "prepare.lock"
 
 
 def locate(project_root: Path) -> Path:
@@ -69,6 +70,19 @@ def lock(home: Path) -> Iterator[None]:
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
+        yield
+
+
+@contextlib.contextmanager
+def turn(home: Path) -> Iterator[None]:
+    """Wait until no other process of this home prepares the database, and keep others waiting."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no flock, and no second process there.
+        yield
+        return
+    with (home / TURN_NAME).open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from engine.database import FAILURES
+from memstudio import home
 from memstudio.errors import StartError
 
 LOCK: Final = 0x6D656D6F727973
@@ -48,21 +50,28 @@ def is_current() -> bool:
     return _known_current
 
 
-def refusal(error: Exception) -> str:
-    """Why the database cannot be used, in one sentence and without what the URL holds."""
+def place_of_data() -> str:
+    """Where the rows are, for people; never what signs in there."""
     known = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return str(settings.MEMORY_STUDIO_HOME)
+    place = ":".join(part for part in (known["HOST"], known["PORT"]) if part) or "this machine"
+    return f"the database {known['NAME']} on {place}"
+
+
+def refusal(error: Exception) -> str:
+    """Why the database cannot be used, in one sentence."""
     reason = str(error).strip().partition("\n")[0]
     if connection.vendor == "sqlite":
-        return f"The database {known['NAME']} cannot be used ({reason})."
-    place = ":".join(part for part in (known["HOST"], known["PORT"]) if part) or "of this machine"
-    return f"The database {known['NAME']} on {place} cannot be used ({reason})."
+        return f"The database {connection.settings_dict['NAME']} cannot be used ({reason})."
+    return f"The{place_of_data()[3:]} cannot be used ({reason})."
 
 
 @contextlib.contextmanager
 def _one_at_a_time() -> Iterator[None]:
     if connection.vendor == "sqlite":
-        # The home is held already.
-        yield
+        with home.turn(settings.MEMORY_STUDIO_HOME):
+            yield
         return
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])

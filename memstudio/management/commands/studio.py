@@ -49,11 +49,13 @@ class Command(BaseCommand):
 
     def _greet(self, host: str, port: int, link: str | None) -> None:
         url = serving.base_url(host, port)
-        lines = [f"Memory Studio runs on {url} with its data in {settings.MEMORY_STUDIO_HOME}"]
+        lines = [f"Memory Studio runs on {url} with its data in {startup.place_of_data()}"]
         if link is None:
             lines.append(f"Sign in at {url}/")
         else:
             lines.append(f"Sign in with this link, it works once: {link}")
+        if not settings.MEMORY_STUDIO_EMBEDDED_WORKER:
+            lines.append("Its jobs wait for workers of their own: make worker")
         if host not in LOCAL_HOSTS:
             lines.append("Other machines can reach it: put HTTPS in front of it.")
         self.stdout.write("\n".join([*lines, "Stop it with Ctrl-C."]))
