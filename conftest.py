@@ -1,6 +1,6 @@
 """Settings of every test run: a home of its own, made before Django reads the settings.
 
-With ``TEST_STACK=servers`` the run starts a Postgres and uses it as the database.
+With ``TEST_STACK=servers`` the run starts a Postgres and a Redis, and uses both.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ import django
 import pytest
 from django.conf import settings
 
-from engine.testing import postgres_server
+from engine.testing import postgres_server, redis_server
 
 if settings.configured:
     raise pytest.UsageError("unset DJANGO_SETTINGS_MODULE: the tests bring their own home")
 
 _home = tempfile.TemporaryDirectory(prefix="memory-studio-tests-")
-for _name in [name for name in os.environ if name.startswith(("MEMORY_", "CELERY_", "DATABASE_"))]:
+for _name in [
+    name for name in os.environ if name.startswith(("MEMORY_", "CELERY_", "DATABASE_", "REDIS_"))
+]:
     del os.environ[_name]
 os.environ["MEMORY_STUDIO_HOME"] = _home.name
 _servers = ExitStack()
 if os.environ.get("TEST_STACK") == "servers":
     _postgres = _servers.enter_context(postgres_server.running())
     os.environ["DATABASE_URL"] = _postgres.url("studio")
+    os.environ["REDIS_URL"] = _servers.enter_context(redis_server.running()).url
 os.environ["DJANGO_SETTINGS_MODULE"] = "memstudio.settings"
 django.setup()
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memory", "0003_change_log_transactions"),
+        ("memory", "0004_retired_indexes"),
     ]
 
     operations = [
