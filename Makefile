@@ -2,12 +2,13 @@
 
 PYTHON ?= python3
 VENV := .venv/bin
+CELERY := $(VENV)/celery --quiet --app memstudio.celery
 # Static checks read the settings, which want a home: not the person's own.
 SCRATCH := MEMORY_STUDIO_HOME=$(CURDIR)/.venv/check-home
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run worker test check lint types imports templates migrations
-.PHONY: format cases bench messages python
+.PHONY: help setup setup-dev run worker beat broker test check lint types imports templates migrations
+.PHONY: format cases bench chaos messages python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -18,10 +19,15 @@ setup: python ## Make .venv and install what the product needs
 run: setup ## Start the studio (options: make run ARGS="--port 9000")
 	@exec $(VENV)/python manage.py studio $(ARGS)
 
-worker: setup ## Start a worker of its own (needs CELERY_BROKER_URL)
-	@test -n "$$CELERY_BROKER_URL$$CELERY_BROKER_URL_FILE" || { \
-	  echo "memory studio: set CELERY_BROKER_URL; without it the studio runs its jobs itself." >&2; exit 2; }
-	@exec $(VENV)/celery --app memstudio.celery worker --beat --queues interactive,bulk $(ARGS)
+worker: setup broker ## Start a worker of its own (needs REDIS_URL or CELERY_BROKER_URL)
+	@exec $(CELERY) worker --queues interactive,bulk --without-gossip --without-mingle $(ARGS)
+
+beat: setup broker ## Start what calls the workers' rounds; one is enough
+	@exec $(CELERY) beat $(ARGS)
+
+broker:
+	@test -n "$$REDIS_URL$$REDIS_URL_FILE$$CELERY_BROKER_URL$$CELERY_BROKER_URL_FILE" || { \
+	  echo "memory studio: set REDIS_URL; without it the studio runs its jobs itself." >&2; exit 2; }
 
 test: setup-dev ## Run every test, in the browser too (options: make test ARGS="-k word")
 	@$(VENV)/python -m pytest $(ARGS)
@@ -56,6 +62,9 @@ cases: setup ## Run a case file: make cases FILE=path/to/cases.json
 
 bench: setup-dev ## Measure speed beside other systems
 	@$(VENV)/python -m benchmarks $(ARGS)
+
+chaos: setup-dev ## Kill every process of an installation in turn while it is loaded
+	@$(VENV)/python -m benchmarks.chaos $(ARGS)
 
 messages: setup-dev ## Bring the Japanese and Chinese catalogues up to date
 	@$(SCRATCH) $(VENV)/python manage.py messages

@@ -1,0 +1,25 @@
+"""``python -m memstudio.probe``: whether the web of this container is ready; for health checks."""
+
+from __future__ import annotations
+
+import http.client
+import sys
+
+PORT = 8765
+ANSWER_WITHIN_S = 4
+
+
+def main() -> int:
+    """Exit code 0 when it is."""
+    web = http.client.HTTPConnection("127.0.0.1", PORT, timeout=ANSWER_WITHIN_S)
+    try:
+        web.request("GET", "/readyz")
+        return int(web.getresponse().status != 200)
+    except OSError:
+        return 1
+    finally:
+        web.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
