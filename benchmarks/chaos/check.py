@@ -79,7 +79,7 @@ def _rows(database: psycopg.Connection[Any], clients: Clients, files: int) -> di
         "stored": len(found),
         "lost": _some(its_key for name, its_key in expected.keys() - kept.keys()),
         "duplicates": _some(duplicates),
-        "changed": _some(its_key for its_key in kept if kept[its_key] != expected.get(its_key)),
+        "changed": _some(row[1] for row in kept if kept[row] != expected.get(row)),
         "written_twice": _some(twice),
     }
 

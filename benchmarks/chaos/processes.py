@@ -27,6 +27,10 @@ POLL_S: Final = 0.05
 KEEPS: Final = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 """What Postgres has acknowledged it must still have after a kill."""
 CELERY: Final = (sys.executable, "-m", "celery", "--quiet", "--app", "memstudio.celery")
+WORKER: Final = (
+    *(*CELERY, "worker", "--queues", "interactive,bulk"),
+    *("--without-gossip", "--without-mingle"),
+)
 
 
 class Killable(Protocol):
@@ -125,10 +129,9 @@ class Installation:
             probe = f"{self.webs[-1]}/readyz"
             self.parts[f"web{place}"] = Process(command, folder / f"web{place}", variables, probe)
         for place in (1, 2):
-            worker = (*CELERY, "worker", "--queues", "interactive,bulk", "--without-gossip")
-            command = (*worker, "--without-mingle", "--hostname", f"worker{place}@%h")
+            worker = (*WORKER, "--hostname", f"worker{place}@%h")
             home = folder / f"worker{place}"
-            self.parts[f"worker{place}"] = Process(command, home, variables)
+            self.parts[f"worker{place}"] = Process(worker, home, variables)
         self.parts["beat"] = Process((*CELERY, "beat"), folder / "beat", variables)
         self.own = [part for part in self.parts.values() if isinstance(part, Process)]
         self.first_log = self.own[0].log
