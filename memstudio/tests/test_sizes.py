@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SIZES = (("templates/**/*.html", 150), ("static/js/*.js", 400), ("static/css/*.css", 400))
+PINNED = re.compile(r"^([\w.-]+)(?:\[\w+\])?==", re.MULTILINE)
+BLOCK = 4096
 PACKAGES = ("engine", "memory", "memstudio", "benchmarks")
 
 
@@ -36,3 +40,16 @@ def test_functions_stay_short() -> None:
         and (node.end_lineno or 0) - node.lineno + 1 > 40
     ]
     assert long == []
+
+
+def test_what_the_product_installs_stays_small() -> None:
+    """A fresh environment may take 750 MB; its bytecode is 90 of them and pip 15."""
+    blocks = 0
+    for name in PINNED.findall((ROOT / "requirements.txt").read_text(encoding="utf-8")):
+        try:
+            files = metadata.distribution(name).files or ()
+        except metadata.PackageNotFoundError:
+            continue  # one that this system does not need
+        places = [Path(str(file.locate())) for file in files if file.suffix != ".pyc"]
+        blocks += sum(-(-place.stat().st_size // BLOCK) for place in places if place.is_file())
+    assert 200 < blocks * BLOCK / 2**20 < 750 - 90 - 15
