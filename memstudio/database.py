@@ -15,6 +15,14 @@ SQLITE_PRAGMAS: Final = (
     "PRAGMA secure_delete=ON;"
 )
 
+PATIENCE: Final = {
+    # A server that is cut off is noticed in seconds, not when the system gives up on it.
+    "connect_timeout": "5",
+    "keepalives_idle": "30",
+    "tcp_user_timeout": "30000",
+}
+"""Options of libpq; those in the URL win."""
+
 
 def default(home: Path, url: str) -> dict[str, Any]:
     """The entry ``default`` of Django's DATABASES; SQLite where ``url`` is empty."""
@@ -57,5 +65,5 @@ def _postgres(url: str) -> dict[str, Any]:
         "PORT": str(port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": dict(parse_qsl(parts.query)),
+        "OPTIONS": {**PATIENCE, **dict(parse_qsl(parts.query))},
     }

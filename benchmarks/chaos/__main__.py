@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import threading
 import time
@@ -27,6 +28,8 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=8, metavar="N")
     parser.add_argument("--every", type=float, default=5.0, metavar="S", help="between two kills")
     options = parser.parse_args()
+    # Whoever ends this ends every process of it.
+    signal.signal(signal.SIGTERM, lambda *_arguments: sys.exit(1))
     with installation() as stack:
         report = run(stack, options.memories, options.clients, options.every)
     print(json.dumps(report, indent=2))

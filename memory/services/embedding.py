@@ -19,6 +19,7 @@ from engine.types import Purpose, Scope
 from memory import jobs, wiring
 from memory.clock import now
 from memory.models import Job, Passage, VectorIndex, VectorMark
+from memory.moment import one_moment
 from memory.passage_reader import PassageReader
 from memory.services import indexes
 
@@ -272,8 +273,10 @@ def reconcile() -> int:
     for index in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
         wiring.store_for(index).ensure()
         _name_languages(index)
-        held = wiring.store_for(index).count() + index.marks.count()
-        if held < Passage.objects.count():
+        with one_moment():
+            held = wiring.store_for(index).count() + index.marks.count()
+            has_lost = held < Passage.objects.count()
+        if has_lost:
             marked += indexes.mark_lost(index)
     return marked
 

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from memory import jobs, wiring
 from memory.models import Job, Passage, VectorIndex
+from memory.moment import one_moment
 from memory.principal import Principal
 from memory.services import access, audit, embedding, passages
 
@@ -18,8 +19,10 @@ def pending() -> int:
 def renew_keywords() -> bool:
     """Rebuild the keyword index when its analyzer has changed or rows are lost; whether it was."""
     index = wiring.keyword_index()
-    is_sound = index.health().available and index.count() >= Passage.objects.count()
-    if is_sound and index.is_current():
+    is_sound = index.health().available
+    with one_moment():
+        is_whole = is_sound and index.count() >= Passage.objects.count()
+    if is_whole and index.is_current():
         return False
     with transaction.atomic():
         order = jobs.Order("reindex", dedupe_key=embedding.DEDUPE, requested_by="system")

@@ -33,7 +33,12 @@ def test_a_url_is_taken_apart() -> None:
     assert chosen["ENGINE"].endswith("postgresql")
     assert (chosen["USER"], chosen["PASSWORD"], chosen["NAME"]) == ("me", "p@ss", "studio")
     assert (chosen["HOST"], chosen["PORT"]) == ("db.local", "5433")
-    assert chosen["OPTIONS"] == {"sslmode": "require"}
+    assert chosen["OPTIONS"] == {**database.PATIENCE, "sslmode": "require"}
+
+
+def test_options_of_the_url_win() -> None:
+    chosen = database.default(Path(), "postgres://me@db/studio?connect_timeout=1")
+    assert chosen["OPTIONS"]["connect_timeout"] == "1"
 
 
 @pytest.mark.parametrize(
