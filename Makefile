@@ -20,7 +20,8 @@ run: setup ## Start the studio (options: make run ARGS="--port 9000")
 	@exec $(VENV)/python manage.py studio $(ARGS)
 
 worker: setup broker ## Start a worker of its own (needs REDIS_URL or CELERY_BROKER_URL)
-	@exec $(CELERY) worker --queues interactive,bulk --without-gossip --without-mingle $(ARGS)
+	@exec $(CELERY) worker --queues interactive,bulk \
+	  --without-gossip --without-mingle --hostname "$$$$@%h" $(ARGS)
 
 beat: setup broker ## Start what calls the workers' rounds; one is enough
 	@exec $(CELERY) beat $(ARGS)

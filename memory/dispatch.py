@@ -50,6 +50,11 @@ class Sender:
     def _is_paused(self) -> bool:
         return self._pause.is_on
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the broker has not answered since it failed."""
+        return self._pause.is_failing
+
     def close(self) -> None:
         """Let go of the connection."""
         with self._lock:
@@ -104,3 +109,9 @@ def send(task: str, args: Sequence[str], *, queue: str) -> bool:
     with _senders_lock:
         sender = _senders.setdefault(id(app), Sender(app))
     return sender.send(task, args, queue=queue)
+
+
+def is_failing() -> bool:
+    """Whether the broker failed when this process last asked it."""
+    with _senders_lock:
+        return any(sender.is_failing for sender in _senders.values())

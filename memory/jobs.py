@@ -30,7 +30,8 @@ logger = logging.getLogger("memory.jobs")
 LEASE: Final = timedelta(seconds=60)
 DISPATCH_GRACE: Final = timedelta(seconds=10)
 SENT_FOR: Final = timedelta(seconds=60)
-"""So long the sweep waits for a worker to take what it has sent, before it sends it again."""
+"""So long the sweep waits at least for a worker to take what it has sent."""
+SENT_FOR_AT_MOST: Final = timedelta(minutes=10)
 SWEEP_MOST: Final = 1000
 MAX_ATTEMPTS: Final = 3
 MAX_LOST: Final = 10
@@ -235,12 +236,14 @@ def sweep() -> int:
     _give_up(Job.objects.filter(lapsed, attempts__gte=MAX_LOST))
     found = Job.objects.filter(lapsed | waiting).order_by("created_at")
     sent = 0
-    for job_id, kind in found.values_list("pk", "kind")[:SWEEP_MOST]:
+    for job_id, kind, created_at in found.values_list("pk", "kind", "created_at")[:SWEEP_MOST]:
         # Whoever sweeps next finds it sent: many may sweep, and a long queue grows no longer.
         still = Job.objects.filter(lapsed | waiting, pk=job_id)
         if send(job_id, kind):
             sent += 1
-            still.update(state=Job.State.QUEUED, lease_until=moment + SENT_FOR)
+            # Without any worker the messages of a day must not fill the broker.
+            pause = min(SENT_FOR_AT_MOST, max(SENT_FOR, (moment - created_at) / 10))
+            still.update(state=Job.State.QUEUED, lease_until=moment + pause)
     return sent
 
 

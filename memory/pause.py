@@ -25,6 +25,11 @@ class Pause:
         """Whether the server is not to be asked now."""
         return self._until is not None and self._clock() < self._until
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether it has not answered since it failed."""
+        return self._until is not None
+
     def begin(self, error: Exception) -> None:
         """It has failed."""
         if self._until is None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
+from typing import Final
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from memory import jobs
+from memory import dispatch, jobs
+from memory.clock import now
 from memory.errors import Conflict, NotFound
 from memory.models import Job
 from memory.principal import Principal
 from memory.services import access, audit
+
+LATE: Final = timedelta(minutes=2)
+"""So long even a lost message takes to come again."""
 
 
 def list_jobs(principal: Principal, *, limit: int = 20) -> list[Job]:
@@ -38,6 +44,17 @@ def active(principal: Principal) -> list[Job]:
     """Jobs that are queued or running."""
     access.require(principal, "read")
     return list(_visible(principal).filter(state__in=Job.ACTIVE))
+
+
+def delay(principal: Principal) -> str:
+    """Why jobs wait for longer than they should, in a sentence; nothing when they do not."""
+    access.require(principal, "read")
+    if dispatch.is_failing():
+        return _("The broker cannot be reached. Jobs wait, and are sent when it answers.")
+    late = Job.objects.filter(state=Job.State.QUEUED, created_at__lt=now() - LATE, attempts=0)
+    if late.exists() and not Job.objects.filter(lease_until__gt=now(), state="running").exists():
+        return _("No worker has taken a job for minutes. Is one running?")
+    return ""
 
 
 def cancel(principal: Principal, job_id: str | uuid.UUID) -> Job:

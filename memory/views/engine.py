@@ -72,6 +72,7 @@ def work(request: StudioRequest) -> dict[str, Any]:
         "coverage": status.coverage(request.principal),
         "jobs": jobs,
         "active": [job for job in jobs if job.is_active],
+        "jobs_delay": jobrows.delay(request.principal),
     }
 
 
@@ -85,6 +86,7 @@ def full(request: StudioRequest) -> dict[str, Any]:
         "coverage": state.coverage,
         "jobs": jobs,
         "active": [job for job in jobs if job.is_active],
+        "jobs_delay": jobrows.delay(request.principal),
         "settings": chosen,
         "settings_form": settings_form(chosen, models.installed_embedders()),
         "models": models.local_models(request.principal),
