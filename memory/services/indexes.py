@@ -39,11 +39,6 @@ def active() -> VectorIndex | None:
     return VectorIndex.objects.filter(state=State.ACTIVE).first()
 
 
-def building() -> VectorIndex | None:
-    """The index that is being built beside it."""
-    return VectorIndex.objects.filter(state=State.BUILDING).first()
-
-
 def retired() -> VectorIndex | None:
     """The index that can be gone back to: the one retired last."""
     return VectorIndex.objects.filter(state=State.RETIRED).order_by("-retired_at", "-pk").first()
@@ -188,12 +183,22 @@ def stop_building() -> None:
             _retire(row)
 
 
+def earlier() -> VectorIndex | None:
+    """The index before the last change: while one is being built the active one, else the retired.
+
+    Read in one query, so that another process cannot move them meanwhile.
+    """
+    rows = list(VectorIndex.objects.order_by("-retired_at", "-pk"))
+    wanted = State.ACTIVE if any(row.state == State.BUILDING for row in rows) else State.RETIRED
+    return next((row for row in rows if row.state == wanted), None)
+
+
 def go_back_to(index_id: int) -> VectorIndex | None:
-    """Stop building; an index that was retired is revived. None when there is none any more."""
+    """Stop building another index than this; revive it if it is retired. None when it is gone."""
     wiring.lock_indexes(alone=True)
-    row = VectorIndex.objects.filter(pk=index_id).exclude(state=State.BUILDING).first()
-    if row is None:
-        return None
+    row = VectorIndex.objects.filter(pk=index_id).first()
+    if row is None or row.state == State.BUILDING:
+        return row
     stop_building()
     return _revive(row) if row.state == State.RETIRED else row
 

@@ -40,7 +40,7 @@ def roll_back(principal: Principal) -> RolledBack:
     earlier index cannot be used any more.
     """
     access.require(principal, "manage")
-    earlier = indexes.active() if indexes.building() else indexes.retired()
+    earlier = indexes.earlier()
     if earlier is None:
         raise _nothing()
     values = _settings_of(earlier)
