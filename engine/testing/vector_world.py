@@ -63,12 +63,6 @@ class PassageWorld(ABC):
 
     begin_with = "BEGIN"
 
-    def __init__(
-        self, make: type[InProcessIndex] = InProcessIndex, options: Options | None = None
-    ) -> None:
-        self._make = make
-        self.options = options or Options()
-
     @abstractmethod
     def connect(self) -> DatabaseConnection:
         """The connection of the calling thread."""
@@ -76,14 +70,6 @@ class PassageWorld(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the connections of every thread."""
-
-    def open(self, signature: Signature = SIGNATURE, index_id: int = 1) -> InProcessIndex:
-        """A new instance, as another process would have it."""
-        store = self._make(
-            self.connect, signature=signature, index_id=index_id, options=self.options
-        )
-        store.ensure()
-        return store
 
     def put(self, *passages: Passage) -> None:
         """Create or change passages."""
@@ -124,7 +110,25 @@ class PassageWorld(ABC):
         self.connect().execute("ROLLBACK")
 
 
-class SqliteWorld(PassageWorld):
+class InProcessWorld(PassageWorld):
+    """The same, and how the in-process index over them is kept."""
+
+    def __init__(
+        self, make: type[InProcessIndex] = InProcessIndex, options: Options | None = None
+    ) -> None:
+        self._make = make
+        self.options = options or Options()
+
+    def open(self, signature: Signature = SIGNATURE, index_id: int = 1) -> InProcessIndex:
+        """A new instance, as another process would have it."""
+        store = self._make(
+            self.connect, signature=signature, index_id=index_id, options=self.options
+        )
+        store.ensure()
+        return store
+
+
+class SqliteWorld(InProcessWorld):
     """A database file in WAL mode."""
 
     begin_with = "BEGIN IMMEDIATE"
@@ -158,16 +162,10 @@ class SqliteWorld(PassageWorld):
             connection.close()
 
 
-class PostgresWorld(PassageWorld):
+class PostgresPassages(PassageWorld):
     """A database of a server, empty at first."""
 
-    def __init__(
-        self,
-        url: str,
-        make: type[InProcessIndex] = InProcessIndex,
-        options: Options | None = None,
-    ) -> None:
-        super().__init__(make, options)
+    def __init__(self, url: str) -> None:
         self._url = url
         self._own = local()
         self._opened: list[PostgresConnection] = []
@@ -196,6 +194,19 @@ class PostgresWorld(PassageWorld):
     def close(self) -> None:
         for connection in self._opened:
             connection.raw.close()
+
+
+class PostgresWorld(PostgresPassages, InProcessWorld):
+    """Such a database for the in-process index."""
+
+    def __init__(
+        self,
+        url: str,
+        make: type[InProcessIndex] = InProcessIndex,
+        options: Options | None = None,
+    ) -> None:
+        InProcessWorld.__init__(self, make, options)
+        PostgresPassages.__init__(self, url)
 
 
 Build = Callable[[Path], SqliteWorld]
@@ -231,7 +242,7 @@ SERVER_WORLDS: Final[dict[str, BuildOnServer]] = {
 """The same over Postgres; every one empties the database."""
 
 
-def made(name: str, server: Callable[[], str], path: Path) -> PassageWorld:
+def made(name: str, server: Callable[[], str], path: Path) -> InProcessWorld:
     """A world by its name; ``server`` gives the URL of a database to empty."""
     if name in WORLDS:
         return WORLDS[name](path)

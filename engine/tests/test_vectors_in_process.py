@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from engine.testing.contracts_vectors import (
     BOB,
     DIM,
     EVERYONE,
-    NOW,
     OF_BOB,
     VectorScopeContract,
     VectorStoreContract,
@@ -30,8 +29,9 @@ from engine.testing.contracts_vectors import (
     passage,
     vector,
 )
-from engine.testing.vector_world import SERVER_WORLDS, WORLDS, PassageWorld, made
-from engine.types import MemoryType, Passage, Scope, Signature, Vector
+from engine.testing.random_scopes import cosine, random_passage, random_scope
+from engine.testing.vector_world import SERVER_WORLDS, WORLDS, InProcessWorld, made
+from engine.types import Signature
 
 ALL_WORLDS = (*WORLDS, *SERVER_WORLDS)
 
@@ -43,11 +43,11 @@ def server() -> Iterator[str]:
 
 
 @pytest.fixture(params=ALL_WORLDS)
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PassageWorld]:
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[InProcessWorld]:
     yield from opened(request, tmp_path)
 
 
-def opened(request: pytest.FixtureRequest, path: Path) -> Iterator[PassageWorld]:
+def opened(request: pytest.FixtureRequest, path: Path) -> Iterator[InProcessWorld]:
     world = made(request.param, lambda: str(request.getfixturevalue("server")), path)
     yield world
     world.close()
@@ -55,13 +55,13 @@ def opened(request: pytest.FixtureRequest, path: Path) -> Iterator[PassageWorld]
 
 class TestInProcessIndex(VectorStoreContract):
     @pytest.fixture(params=ALL_WORLDS)
-    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PassageWorld]:
+    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[InProcessWorld]:
         yield from opened(request, tmp_path)
 
 
 class TestInProcessIndexScope(VectorScopeContract):
     @pytest.fixture(params=ALL_WORLDS)
-    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PassageWorld]:
+    def world(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[InProcessWorld]:
         yield from opened(request, tmp_path)
 
 
@@ -79,7 +79,7 @@ def search(store: VectorStore, values: tuple[float, ...] = X) -> list[int]:
     return ids(store.search(vector(values), scope=EVERYONE, limit=100))
 
 
-def test_two_signatures_share_the_table_and_nothing_else(world: PassageWorld) -> None:
+def test_two_signatures_share_the_table_and_nothing_else(world: InProcessWorld) -> None:
     first = world.open()
     second = world.open(Signature("local", "b", "1", 2), index_id=2)
     world.put(passage(1), passage(2))
@@ -91,7 +91,7 @@ def test_two_signatures_share_the_table_and_nothing_else(world: PassageWorld) ->
 
 
 @pytest.mark.parametrize("keep", [0, 1])
-def test_a_pruned_log_leads_to_a_reload(world: PassageWorld, keep: int) -> None:
+def test_a_pruned_log_leads_to_a_reload(world: InProcessWorld, keep: int) -> None:
     store = world.open()
     world.put(passage(1), passage(2), passage(3))
     fill(store, {1: X})
@@ -104,7 +104,7 @@ def test_a_pruned_log_leads_to_a_reload(world: PassageWorld, keep: int) -> None:
     assert search(store) == [3, 2]
 
 
-def test_a_rollback_before_the_first_load_leaves_no_ghost(world: PassageWorld) -> None:
+def test_a_rollback_before_the_first_load_leaves_no_ghost(world: InProcessWorld) -> None:
     store = world.open()
     world.put(passage(1))
     fill(store, {1: Y})
@@ -116,7 +116,7 @@ def test_a_rollback_before_the_first_load_leaves_no_ghost(world: PassageWorld) -
     assert search(store) == [1]
 
 
-def test_a_rollback_leaves_no_ghost_and_loses_no_later_change(world: PassageWorld) -> None:
+def test_a_rollback_leaves_no_ghost_and_loses_no_later_change(world: InProcessWorld) -> None:
     store = world.open()
     world.put(passage(1), passage(2))
     fill(store, {1: Y})
@@ -131,7 +131,7 @@ def test_a_rollback_leaves_no_ghost_and_loses_no_later_change(world: PassageWorl
     assert search(store, Z) == [1]
 
 
-def test_a_transaction_rolled_back_is_unseen_by_the_next_one(world: PassageWorld) -> None:
+def test_a_transaction_rolled_back_is_unseen_by_the_next_one(world: InProcessWorld) -> None:
     store = world.open()
     world.put(passage(1), passage(2))
     fill(store, {1: Y})
@@ -144,7 +144,7 @@ def test_a_transaction_rolled_back_is_unseen_by_the_next_one(world: PassageWorld
         world.rollback()
 
 
-def test_another_thread_never_sees_an_open_transaction(world: PassageWorld) -> None:
+def test_another_thread_never_sees_an_open_transaction(world: InProcessWorld) -> None:
     store = world.open()
     world.put(passage(1), passage(2))
     fill(store, {1: Y})
@@ -158,7 +158,7 @@ def test_another_thread_never_sees_an_open_transaction(world: PassageWorld) -> N
         assert other.submit(search, store).result() == [2, 1]
 
 
-def test_an_upsert_that_fails_half_way_stores_nothing(world: PassageWorld) -> None:
+def test_an_upsert_that_fails_half_way_stores_nothing(world: InProcessWorld) -> None:
     store = world.open()
     world.put(passage(1), passage(2))
     for statement in FULL[dialect_of(world.connect()).name]:
@@ -169,7 +169,7 @@ def test_an_upsert_that_fails_half_way_stores_nothing(world: PassageWorld) -> No
     assert not in_transaction(world.connect())
 
 
-def test_many_changes_squeeze_out_the_dead_rows(world: PassageWorld) -> None:
+def test_many_changes_squeeze_out_the_dead_rows(world: InProcessWorld) -> None:
     store = world.open()
     keys = range(1, 601)
     world.put(*(passage(key, BOB if key % 2 else 9) for key in keys))
@@ -181,7 +181,7 @@ def test_many_changes_squeeze_out_the_dead_rows(world: PassageWorld) -> None:
     assert len(store.search(vector(X), scope=OF_BOB, limit=1000)) == 300
 
 
-def test_searches_and_changes_run_at_the_same_time(world: PassageWorld) -> None:
+def test_searches_and_changes_run_at_the_same_time(world: InProcessWorld) -> None:
     store = world.open()
     keys = range(1, 301)
     world.put(*(passage(key, BOB if key % 3 == 0 else 9) for key in keys))
@@ -197,7 +197,7 @@ def test_searches_and_changes_run_at_the_same_time(world: PassageWorld) -> None:
         assert all(pool.map(work, range(40)))
 
 
-def test_health_gives_the_reason_when_the_table_is_gone(world: PassageWorld) -> None:
+def test_health_gives_the_reason_when_the_table_is_gone(world: InProcessWorld) -> None:
     store = world.open()
     world.connect().execute("DROP TABLE memory_vector")
     health = store.health()
@@ -205,59 +205,19 @@ def test_health_gives_the_reason_when_the_table_is_gone(world: PassageWorld) -> 
     assert health.reason.startswith("The index cannot be read (")
 
 
-def test_random_scopes_agree_with_the_sql_condition(world: PassageWorld) -> None:
+def test_random_scopes_agree_with_the_sql_condition(world: InProcessWorld) -> None:
     rng = np.random.default_rng(7)
     store = world.open()
-    passages = [_random_passage(key, rng) for key in range(1, 401)]
+    passages = [random_passage(key, rng) for key in range(1, 401)]
     vectors = {p.id: rng.standard_normal(DIM).astype(np.float32) for p in passages}
     world.put(*passages)
     store.upsert(vectors, hashes=dict.fromkeys(vectors, "h"))
     for _ in range(200):
-        scope = _random_scope(rng)
+        scope = random_scope(rng)
         query = rng.standard_normal(DIM).astype(np.float32)
         limit = int(rng.integers(1, 60))
         condition, parameters = scope_sql.where(scope, dialect=dialect_of(world.connect()))
         statement = f"SELECT p.id FROM {scope_sql.TABLE} p WHERE {condition}"
         allowed = [row[0] for row in world.connect().execute(statement, parameters).fetchall()]
-        wanted = sorted(allowed, key=lambda key: (-_cosine(vectors[key], query), key))[:limit]
+        wanted = sorted(allowed, key=lambda key: (-cosine(vectors[key], query), key))[:limit]
         assert ids(store.search(query, scope=scope, limit=limit)) == wanted, json.dumps(parameters)
-
-
-def _cosine(a: Vector, b: Vector) -> float:
-    first, second = a.astype(np.float64), b.astype(np.float64)
-    return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
-
-
-def _random_passage(key: int, rng: np.random.Generator) -> Passage:
-    pick: Callable[..., int] = lambda *options: options[int(rng.integers(len(options)))]  # noqa: E731
-    base = passage(key, pick(1, 2, 3), memory_type=list(MemoryType)[pick(0, 1, 2, 3)])
-    return Passage(
-        **{
-            **{name: getattr(base, name) for name in base.__slots__},
-            "vault": (None, None, 5, 6)[pick(0, 1, 2, 3)],
-            "session": ("", "s1", "s2")[pick(0, 1, 2)],
-            "is_shared": pick(0, 0, 1) == 1,
-            "is_pinned": pick(0, 0, 1) == 1,
-            "is_archived": pick(0, 0, 0, 1) == 1,
-            "retained_ms": pick(-5, 0, 400, 500, 600),
-            "expires_ms": (None, NOW, NOW + 1)[pick(0, 1, 2)],
-        }
-    )
-
-
-def _random_scope(rng: np.random.Generator) -> Scope:
-    def chance() -> bool:
-        return bool(rng.integers(2))
-
-    numbers = [int(key) for key in rng.integers(1, 401, 30)]
-    owners = [None, frozenset[int](), frozenset({1}), frozenset({2, 3})]
-    return Scope(
-        now_ms=NOW,
-        owners=owners[int(rng.integers(4))],
-        include_shared=chance(),
-        vaults=frozenset({5}) if chance() else frozenset(),
-        session="s1" if chance() else None,
-        types=frozenset({MemoryType.FACTUAL, MemoryType.SEMANTIC}) if chance() else frozenset(),
-        retained_after_ms={MemoryType.FACTUAL: 500, MemoryType.EPISODIC: 401} if chance() else {},
-        excluded=frozenset(numbers) if chance() else frozenset(),
-    )
