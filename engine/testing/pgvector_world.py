@@ -21,8 +21,9 @@ WORLDS: Final[dict[str, PgVectorOptions]] = {
 class PgVectorWorld(PostgresPassages):
     """A database of a server; ``open`` also makes the graph where one is wanted."""
 
-    def __init__(self, url: str, options: PgVectorOptions) -> None:
-        super().__init__(url)
+    def __init__(self, url: str, options: PgVectorOptions, *, again: bool = False) -> None:
+        """``again``: the tables stay, as long as every test means the same index by a number."""
+        super().__init__(url, ("memory_pgvector", "memory_pgvector_mean") if again else ())
         self.options = options
 
     def open(self, signature: Signature = SIGNATURE, index_id: int = 1) -> PgVectorStore:

@@ -11,11 +11,13 @@ from engine.types import MemoryType, Passage, Scope, Vector
 
 
 def cosine(a: Vector, b: Vector) -> float:
+    """Cosine in double precision."""
     first, second = a.astype(np.float64), b.astype(np.float64)
     return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
 
 
 def random_passage(key: int, rng: np.random.Generator) -> Passage:
+    """A passage of one of three owners, in a vault or not, whatever else."""
     pick: Callable[..., int] = lambda *options: options[int(rng.integers(len(options)))]  # noqa: E731
     base = passage(key, pick(1, 2, 3), memory_type=list(MemoryType)[pick(0, 1, 2, 3)])
     return Passage(
@@ -33,6 +35,8 @@ def random_passage(key: int, rng: np.random.Generator) -> Passage:
 
 
 def random_scope(rng: np.random.Generator) -> Scope:
+    """A scope over such passages, numbered from 1 to 400."""
+
     def chance() -> bool:
         return bool(rng.integers(2))
 

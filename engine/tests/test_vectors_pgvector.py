@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -19,32 +19,42 @@ from engine.testing.contracts_vectors import (
 from engine.testing.pgvector_world import WORLDS, PgVectorWorld
 from engine.testing.random_scopes import cosine, random_passage, random_scope
 
+Place = Callable[[str], PgVectorWorld]
+
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgres_server.running() as running:
-        yield running.url()
+def place() -> Iterator[Place]:
+    """Worlds of one server, each in a database of its own."""
+    urls: dict[str, str] = {}
+    with postgres_server.running() as server:
+
+        def of(name: str) -> PgVectorWorld:
+            if name not in urls:
+                urls[name] = server.create(name.replace(" ", "_"))
+            return PgVectorWorld(urls[name], WORLDS[name], again=True)
+
+        yield of
 
 
 @pytest.fixture(params=WORLDS)
-def world(request: pytest.FixtureRequest, server: str) -> Iterator[PgVectorWorld]:
-    made = PgVectorWorld(server, WORLDS[request.param])
+def world(request: pytest.FixtureRequest, place: Place) -> Iterator[PgVectorWorld]:
+    made = place(request.param)
     yield made
     made.close()
 
 
 class TestPgVector(VectorStoreContract):
     @pytest.fixture(params=WORLDS)
-    def world(self, request: pytest.FixtureRequest, server: str) -> Iterator[PgVectorWorld]:
-        made = PgVectorWorld(server, WORLDS[request.param])
+    def world(self, request: pytest.FixtureRequest, place: Place) -> Iterator[PgVectorWorld]:
+        made = place(request.param)
         yield made
         made.close()
 
 
 class TestPgVectorScope(VectorScopeContract):
     @pytest.fixture(params=WORLDS)
-    def world(self, request: pytest.FixtureRequest, server: str) -> Iterator[PgVectorWorld]:
-        made = PgVectorWorld(server, WORLDS[request.param])
+    def world(self, request: pytest.FixtureRequest, place: Place) -> Iterator[PgVectorWorld]:
+        made = place(request.param)
         yield made
         made.close()
 
