@@ -122,10 +122,11 @@ class Upkeep:
         with self._alone(connection) as is_ours:
             if not is_ours:
                 return Kept(waits="busy")
-            target = self._target(connection, anew=anew)
-            is_first = not any(g.is_live for g in self._register.generations(connection))
-            filled = 0 if target.is_live else self._fill(connection, target, tell)
+            filled = 0
             try:
+                target = self._target(connection, anew=anew)
+                is_first = not any(g.is_live for g in self._register.generations(connection))
+                filled = 0 if target.is_live else self._fill(connection, target, tell)
                 if is_first:
                     # A scan answers until there is a graph.
                     self._exchange(connection, target)
@@ -150,10 +151,9 @@ class Upkeep:
         newest = self._register.generations(connection)[-1]
         if not newest.is_live or not (anew or self._has_drifted(connection, newest)):
             return newest
-        with atomic(connection):
-            newest = self._register.seize(connection)[-1]
+        with self._seized(connection) as held:
             return self._register.begin(
-                connection, newest.number + 1, self._centres(connection), live=False
+                connection, held[-1].number + 1, self._centres(connection), live=False
             )
 
     def _fill(self, connection: DatabaseConnection, target: Generation, tell: Progress) -> int:
@@ -178,17 +178,11 @@ class Upkeep:
         """Make a complete table the live one, and remove the others. Raises ``Busy``."""
         if self._register.generations(connection) == [_live(target)]:
             return
-        try:
-            with atomic(connection):
-                connection.execute(f"SET LOCAL lock_timeout = {PATIENCE_MS}")
-                others = self._register.seize(connection)
-                self._register.take_over(connection, target)
-                for other in others:
-                    if other.number != target.number:
-                        self._register.end(connection, other)
-                connection.execute("SET LOCAL lock_timeout = DEFAULT")
-        except DatabaseFailed as error:
-            raise Busy from error
+        with self._seized(connection) as others:
+            self._register.take_over(connection, target)
+            for other in others:
+                if other.number != target.number:
+                    self._register.end(connection, other)
 
     def _graph(self, connection: DatabaseConnection, target: Generation, tell: Progress) -> str:
         """Make the graph that is wanted and drop every other; its kind, or empty."""
@@ -273,6 +267,17 @@ class Upkeep:
                 # A connection that is gone has let go of it.
                 with suppress(DatabaseFailed):
                     connection.execute("SELECT pg_advisory_unlock(hashtextextended(?, 0))", key)
+
+    @contextmanager
+    def _seized(self, connection: DatabaseConnection) -> Iterator[list[Generation]]:
+        """A transaction while which no other writes. Raises ``Busy`` when others go on too long."""
+        try:
+            with atomic(connection):
+                connection.execute(f"SET LOCAL lock_timeout = {PATIENCE_MS}")
+                yield self._register.seize(connection)
+                connection.execute("SET LOCAL lock_timeout = DEFAULT")
+        except DatabaseFailed as error:
+            raise Busy from error
 
     @contextmanager
     def _settings(self, connection: DatabaseConnection, memory_mb: int) -> Iterator[None]:
