@@ -25,7 +25,7 @@ from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, 
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
 from engine.types import Degraded, Health, Passage, Purpose, Signature
-from memory import rerankers, secretbox, shared_vectors
+from memory import local_stores, rerankers, secretbox, shared_vectors
 from memory.model_facts import LOCAL_FAMILIES, models_dir
 from memory.models import EngineSettings, VectorIndex
 from memory.passage_reader import PassageReader
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _lock = threading.RLock()
 _sources: dict[tuple[str, ...], CachedSource] = {}
-_stores: dict[int, VectorStore] = {}
+_stores: dict[tuple[int, str], VectorStore] = {}
 _loading: dict[int, threading.Thread] = {}
 _client: HttpClient | None = None
 _keyword: PostingsIndex | None = None
@@ -225,16 +225,19 @@ def _remote(chosen: Settings) -> EmbeddingSource:
 
 
 def store_for(row: VectorIndex) -> VectorStore:
-    """The vector store of one index; built once in a process."""
-    from engine.vectors.in_process import InProcessIndex
-
+    """The vector store of one index; built once in a process for each choice of the settings."""
+    kind = local_stores.kind_for(lambda: settings().vector_store, connect)
     with _lock:
-        if row.pk not in _stores:
+        if (row.pk, kind) not in _stores:
             signature = Signature(row.source, row.model, row.revision, row.dim)
-            _stores[row.pk] = InProcessIndex(
-                connect, signature=signature, index_id=row.pk, options=_vector_options(row)
+            _stores[row.pk, kind] = local_stores.build(
+                kind,
+                connect,
+                signature=signature,
+                index_id=row.pk,
+                options=_vector_options(row),
             )
-        return _stores[row.pk]
+        return _stores[row.pk, kind]
 
 
 def _vector_options(row: VectorIndex) -> Options:
@@ -262,7 +265,8 @@ def lock_indexes(*, alone: bool = False) -> None:
 def forget_store(index_id: int) -> None:
     """Let go of a store whose index was removed."""
     with _lock:
-        _stores.pop(index_id, None)
+        for key in [key for key in _stores if key[0] == index_id]:
+            del _stores[key]
 
 
 def forget_files() -> None:
@@ -275,8 +279,9 @@ def forget_files() -> None:
         keyword.forget_files()
     for row in VectorIndex.objects.all():
         store = store_for(row)
-        if isinstance(store, InProcessIndex):
-            store.forget_files()
+        for part in (store, getattr(store, "meanwhile", None)):
+            if isinstance(part, InProcessIndex):
+                part.forget_files()
 
 
 def remove_orphaned_files() -> None:
@@ -387,4 +392,5 @@ def reset() -> None:
         _wrap = None
         _sources.clear()
         _stores.clear()
+    local_stores.reset()
     rerankers.reset()

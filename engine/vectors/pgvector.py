@@ -18,11 +18,13 @@ from engine.errors import EngineError, Unavailable
 from engine.protocols import Connect
 from engine.types import Candidate, Health, Scope, Signature, Vector
 from engine.vectors import pgvector_tables
+from engine.vectors.in_process import InProcessIndex
 from engine.vectors.pgvector_options import PgVectorOptions, available
-from engine.vectors.pgvector_search import PgVectorSearch, wanted_graph
+from engine.vectors.pgvector_search import Filling, PgVectorSearch, wanted_graph
 from engine.vectors.pgvector_tables import Register
 from engine.vectors.pgvector_upkeep import Kept, Progress, Upkeep
 from engine.vectors.similarity import unit
+from engine.vectors.stored import StoredVectors
 from engine.vectors.table import VectorTable
 
 DEFAULTS: Final = PgVectorOptions()
@@ -34,6 +36,7 @@ class PgVectorStore:
     """``VectorStore`` named ``pgvector``. ``index_id`` numbers the signature in the table.
 
     Thread-safe. The database has the extension: ``pgvector_options.available`` tells.
+    ``meanwhile`` answers while the table is still being filled; without it a search raises.
     """
 
     def __init__(
@@ -43,11 +46,14 @@ class PgVectorStore:
         signature: Signature,
         index_id: int,
         options: PgVectorOptions = DEFAULTS,
+        meanwhile: InProcessIndex | None = None,
     ) -> None:
+        self.meanwhile = meanwhile
         self._connect = connect
         self._signature = signature
         self._options = options
         self._table = VectorTable(connect, index_id=index_id, dim=signature.dim)
+        self._stored = StoredVectors(connect, index_id=index_id, dim=signature.dim)
         self._register = Register(index_id, signature.dim)
         self._search = PgVectorSearch(index_id, signature.dim, options)
         self._upkeep = Upkeep(
@@ -61,6 +67,13 @@ class PgVectorStore:
     @property
     def signature(self) -> Signature:
         return self._signature
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether a search costs no loading, as it does where another store answers meanwhile."""
+        if self.meanwhile is None or self.meanwhile.is_loaded:
+            return True
+        return self._search.live(self._connect()) is not None
 
     def ensure(self) -> None:
         """Create the tables when absent. Raises ``Unavailable`` where pgvector cannot be."""
@@ -95,11 +108,7 @@ class PgVectorStore:
         with atomic(connection):
             held = self._register.hold(connection)
             self._table.store(rows)
-            self._register.remove(connection, held, list(vectors))
-            for generation in held:
-                self._register.put(
-                    connection, generation, [(row[0], row[3], row[2]) for row in rows]
-                )
+            self._register.replace(connection, held, [(row[0], row[3], row[2]) for row in rows])
 
     def delete(self, ids: Collection[int]) -> None:
         """Forget vectors; unknown ids are fine."""
@@ -133,8 +142,16 @@ class PgVectorStore:
             return self._search.search(
                 self._connect(), query, scope=scope, limit=limit, language=language
             )
+        except Filling:
+            if self.meanwhile is None:
+                raise
+            return self.meanwhile.search(query, scope=scope, limit=limit, language=language)
         except DatabaseFailed as error:
             raise Unavailable(f"The index cannot be read ({error}).") from error
+
+    def hashes(self, ids: Collection[int]) -> Mapping[int, str]:
+        """The text hashes that stored vectors came with."""
+        return self._stored.hashes(ids)
 
     def count(self) -> int:
         """Vectors stored."""
@@ -149,6 +166,8 @@ class PgVectorStore:
             return self._upkeep.maintain(progress)
         finally:
             self._search.forget()
+            if self.meanwhile is not None:
+                self.meanwhile.forget()
 
     def rebuild(self, progress: Progress | None = None) -> Kept:
         """Make the searched table anew beside the present one, then put it in its place."""
@@ -187,6 +206,8 @@ class PgVectorStore:
         building = self._upkeep.graph_progress(connection)
         if building:
             found["building"] = building
+        if live is None and self._table.count():
+            found["notice"] = "filling"
         if self._options.quantization == "int8":
             found["notice"] = "halfvec_for_int8"
         if wanted_graph(self._options, self._signature.dim) is None:

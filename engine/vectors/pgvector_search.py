@@ -94,6 +94,13 @@ WITH_VECTORS: Final = """
         AND length(v.vector) = ? AND n.near <= (SELECT far FROM cut) + ?"""
 COUNT: Final = "SELECT COUNT(*) FROM (SELECT 1 FROM {table} d WHERE {place} LIMIT ?) s"
 
+
+class Filling(Unavailable):
+    """There is no table yet that holds every vector."""
+
+    code = "filling"
+
+
 Row = tuple[int, float, bytes | None, str | None]
 """Passage, rough distance, durable vector where it may be among the best, language."""
 
@@ -193,7 +200,7 @@ class PgVectorSearch:
         live = self.live(connection)
         if live is None:
             if connection.execute(KNOWN, (self._index_id,)).fetchone()[0]:
-                raise Unavailable("The index is being filled.", code="filling")
+                raise Filling("The index is being filled.")
             return []
         is_plain = bool(live.centres.stored) and not language
         moved = query if is_plain else live.centres.centred(query, language)

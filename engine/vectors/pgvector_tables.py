@@ -80,6 +80,8 @@ IS_READY: Final = f"""
         AND to_regclass('memory_pgvector_mean') IS NOT NULL
         AND EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = to_regclass('{TABLE}')
             AND tgname = 'memory_pgvector_follow')"""
+HAS_REGISTER: Final = "SELECT to_regclass('memory_pgvector') IS NOT NULL"
+EVERY: Final = "SELECT index_id, generation, is_live, filled_to FROM memory_pgvector"
 REGISTERED: Final = """
     SELECT generation, is_live, filled_to FROM memory_pgvector
     WHERE index_id = ? ORDER BY generation"""
@@ -142,6 +144,20 @@ def ensure(connection: DatabaseConnection) -> None:
             connection.execute(statement)
 
 
+def is_made(connection: DatabaseConnection) -> bool:
+    """Whether the register is there."""
+    return bool(connection.execute(HAS_REGISTER).fetchone()[0])
+
+
+def forget_every(connection: DatabaseConnection) -> None:
+    """Remove every table that was derived: the durable vectors have been replaced (a restore)."""
+    if not is_made(connection):
+        return
+    for row in connection.execute(EVERY).fetchall():
+        generation = Generation(*row)
+        Register(generation.index_id, 1).end(connection, generation)
+
+
 def raw_of(connection: DatabaseConnection) -> psycopg.Connection[Any]:
     """The driver's own connection, which shares the transaction."""
     return cast(PostgresConnection, connection).raw
@@ -166,6 +182,10 @@ class Register:
             "SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 0))", (self._name,)
         )
         return self.generations(connection)
+
+    def hold_any(self, connection: DatabaseConnection) -> list[Generation]:
+        """The same in a database that may never have had such a table."""
+        return self.hold(connection) if is_made(connection) else []
 
     def seize(self, connection: DatabaseConnection) -> list[Generation]:
         """The same, while no other writes any of them until the transaction ends."""
@@ -247,6 +267,18 @@ class Register:
             copy.set_types(["int8", "int8", "bool", "bytea"])
             for (passage_id, *_rest), vector in zip(rows, vectors, strict=True):
                 copy.write_row((passage_id, *places[passage_id], header + vector.tobytes()))
+
+    def replace(
+        self,
+        connection: DatabaseConnection,
+        generations: Iterable[Generation],
+        rows: Sequence[Stored],
+    ) -> None:
+        """Write vectors of passages into tables, whether they hold them or not."""
+        passages = [row[0] for row in rows]
+        for generation in generations:
+            self.remove(connection, [generation], passages)
+            self.put(connection, generation, rows)
 
     def held(
         self, connection: DatabaseConnection, generation: Generation, passages: Collection[int]

@@ -20,7 +20,7 @@ from engine.types import Vector
 from engine.vectors.centres import Centres
 from engine.vectors.pgvector_options import PgVectorOptions
 from engine.vectors.pgvector_search import wanted_graph
-from engine.vectors.pgvector_tables import Generation, Register, Stored
+from engine.vectors.pgvector_tables import Generation, Register, Stored, is_made
 from engine.vectors.table import VectorTable
 
 PAGE: Final = 2_000
@@ -104,6 +104,8 @@ class Upkeep:
     def is_due(self) -> bool:
         """Whether ``maintain`` has something to do."""
         connection = self._connect()
+        if not is_made(connection):
+            return True
         generations = self._register.generations(connection)
         if not generations or not generations[-1].is_live:
             return True

@@ -16,7 +16,7 @@ from engine.errors import EmbeddingFailed, EngineError
 from engine.protocols import EmbeddingSource
 from engine.text.template import embedded_text
 from engine.types import Purpose, Scope
-from memory import jobs, wiring
+from memory import jobs, local_stores, wiring
 from memory.clock import now
 from memory.models import Job, Passage, VectorIndex, VectorMark
 from memory.moment import one_moment
@@ -121,10 +121,20 @@ def fill(context: jobs.JobContext) -> dict[str, int]:
         if _chosen() != index.signature:
             index = indexes.target_index()
     if index is not None:
+        _keep(index, context)
         indexes.switch(index)
     pending = index.marks.count() if index else Passage.objects.count()
     context.progress(processed, processed + pending, force=True)
     return {"processed": processed, "errors": errors, "pending": pending}
+
+
+def _keep(index: VectorIndex, context: jobs.JobContext) -> None:
+    """Make what the store of an index searches by: a table that was chosen late, a graph."""
+
+    def tell(done: int, total: int, _what: str) -> None:
+        context.progress(done, total, message=index.signature)
+
+    local_stores.maintain(wiring.store_for(index), tell)
 
 
 def _chosen() -> str | None:
@@ -249,7 +259,7 @@ def resume() -> bool:
         return True
     in_use = VectorMark.objects.exclude(index__state=VectorIndex.State.RETIRED)
     waiting = in_use.filter(attempts__lt=MAX_ATTEMPTS).exists()
-    if not (waiting or _is_unmade()):
+    if not (waiting or _is_unmade() or _is_unkept()):
         return False
     if last is not None and last.state == Job.State.CANCELLED:
         return False
@@ -265,6 +275,12 @@ def _is_unmade() -> bool:
     if index is None:
         return wiring.resolve_source().source is not None and Passage.objects.exists()
     return _chosen() not in (None, index.signature)
+
+
+def _is_unkept() -> bool:
+    """Whether the store of the live index has yet to make what it searches by."""
+    index = active_index()
+    return index is not None and local_stores.is_due(wiring.store_for(index))
 
 
 def reconcile() -> int:
