@@ -47,7 +47,7 @@ def test_sqlite_has_none() -> None:
 def test_a_server_without_the_extension_says_so(connection: PostgresConnection) -> None:
     connection.execute("SET extension_control_path = '/nowhere'")
     found = available(connection)
-    assert (found.available, found.detail) == (False, {"code": "not_installed"})
+    assert (found.available, found.detail) == (False, {"code": "extension_missing"})
 
 
 def test_a_user_without_the_right_is_told(
@@ -61,8 +61,8 @@ def test_a_user_without_the_right_is_told(
         store = PgVectorStore(lambda: PostgresConnection(raw), signature=SIGNATURE, index_id=1)
         with pytest.raises(Unavailable) as refused:
             store.ensure()
-    assert (found.available, found.detail) == (False, {"code": "not_allowed"})
-    assert refused.value.code == "not_allowed"
+    assert (found.available, found.detail) == (False, {"code": "extension_forbidden"})
+    assert refused.value.code == "extension_forbidden"
 
 
 def test_health_gives_the_reason_when_a_table_is_gone(

@@ -21,13 +21,17 @@ from engine.vectors import pgvector_tables
 from engine.vectors.in_process import InProcessIndex
 from engine.vectors.pgvector_options import PgVectorOptions, available
 from engine.vectors.pgvector_search import Filling, PgVectorSearch, wanted_graph
-from engine.vectors.pgvector_tables import Register
+from engine.vectors.pgvector_tables import IS_READY, Register
 from engine.vectors.pgvector_upkeep import Kept, Progress, Upkeep
 from engine.vectors.similarity import unit
 from engine.vectors.stored import StoredVectors
 from engine.vectors.table import VectorTable
 
 DEFAULTS: Final = PgVectorOptions()
+ARE_THERE: Final = f"""
+    SELECT to_regclass('memory_vector') IS NOT NULL AND ({IS_READY})
+        AND to_regclass('memory_pgvector_' || ? || '_1') IS NOT NULL"""
+"""Whether the tables are as ``ensure`` makes them; of later generations it does not know."""
 COUNTED: Final = 200_000
 """Rows up to which a health check counts them."""
 
@@ -49,6 +53,8 @@ class PgVectorStore:
         meanwhile: InProcessIndex | None = None,
     ) -> None:
         self.meanwhile = meanwhile
+        self._key = (index_id,)
+        self._has_ensured = False
         self._connect = connect
         self._signature = signature
         self._options = options
@@ -78,12 +84,15 @@ class PgVectorStore:
     def ensure(self) -> None:
         """Create the tables when absent. Raises ``Unavailable`` where pgvector cannot be."""
         connection = self._connect()
+        if self._has_ensured and connection.execute(ARE_THERE, self._key).fetchone()[0]:
+            return
         found = available(connection)
         if not found.available:
             raise Unavailable(found.reason, code=str(found.detail["code"]))
         self._table.ensure()
         pgvector_tables.ensure(connection)
         self._upkeep.begin(connection)
+        self._has_ensured = True
 
     def upsert(
         self,

@@ -46,17 +46,17 @@ def available(connection: DatabaseConnection) -> Health:
     version = connection.execute(INSTALLED).fetchone()
     if version is None:
         if connection.execute(OFFERED).fetchone() is None:
-            return _not("not_installed", "The server does not have the extension pgvector.")
+            return _not("extension_missing", "The server does not have the extension pgvector.")
         try:
             with atomic(connection):
                 connection.execute(CREATE)
         except DatabaseFailed as error:
             version = connection.execute(INSTALLED).fetchone()
             if version is None:
-                return _not("not_allowed", f"The extension cannot be made ({error}).")
+                return _not("extension_forbidden", f"The extension cannot be made ({error}).")
         version = connection.execute(INSTALLED).fetchone()
     if _number(version[0]) < OLDEST:
-        return _not("too_old", f"pgvector {version[0]} is older than 0.8.")
+        return _not("extension_old", f"pgvector {version[0]} is older than 0.8.")
     return Health(True, detail={"version": str(version[0])})
 
 

@@ -44,7 +44,8 @@ TYPICAL_ROUNDING: Final = 4e-3
 GROWTH: Final = 26
 """A graph pays from ``GROWTH * sqrt(rows in the table)`` rows on: it walks past the others' rows,
 as many as there are for each one of ours (measured, docs/benchmarks.md)."""
-EFFORT: Final = (160, 1000)
+EFFORT: Final = (240, 1000)
+"""Neighbours kept in view over 100,000 rows, and the most that pgvector takes."""
 EFFORT_GROWTH: Final = 0.25
 SCAN_LEAST: Final = 20_000
 OVERSAMPLED: Final = 4

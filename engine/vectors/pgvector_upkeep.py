@@ -45,7 +45,9 @@ GRAPHS: Final = """
     SELECT i.relname, x.indisvalid FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
     JOIN pg_am a ON a.oid = i.relam
     WHERE x.indrelid = to_regclass(?) AND a.amname = 'hnsw'"""
-CREATE_GRAPH: Final = "CREATE INDEX CONCURRENTLY {name} ON {table} USING hnsw ({expression})"
+CREATE_GRAPH: Final = """
+    CREATE INDEX CONCURRENTLY {name} ON {table} USING hnsw ({expression})
+    WITH (ef_construction = 128)"""
 EXPRESSIONS: Final = {
     "halfvec": "vector halfvec_ip_ops",
     "bit": "(binary_quantize(vector)::bit({dim})) bit_hamming_ops",

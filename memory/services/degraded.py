@@ -62,6 +62,32 @@ def _texts() -> dict[str, str]:
     }
 
 
+def store_off(chosen: str, pgvector: Health) -> str:
+    """Why the store that was chosen does not serve here, but the in-process index does."""
+    serves = _("The in-process index serves.")
+    if chosen == "pgvector":
+        code = str(pgvector.detail.get("code") or "")
+        return f"{_store_texts().get(code, pgvector.reason)} {serves}".strip()
+    name = {"name": chosen}
+    return _("The store “%(name)s” is not available here; the in-process index serves.") % name
+
+
+def store_note(health: Health) -> str:
+    """What is worth knowing of a store that serves; mostly nothing."""
+    return _store_texts().get(str(health.detail.get("notice") or ""), "")
+
+
+def _store_texts() -> dict[str, str]:
+    return {
+        "not_postgres": _("pgvector needs Postgres as the database."),
+        "extension_missing": _("The server of the database does not have pgvector."),
+        "extension_forbidden": _("The user of the database may not create the extension pgvector."),
+        "extension_old": _("The server's pgvector is older than 0.8."),
+        "filling": _("What pgvector searches is being filled; the in-process index answers."),
+        "scan_only": _("So many dimensions have no graph: a search reads every row in reach."),
+    }
+
+
 def _rerank_texts() -> dict[str, str]:
     kept = _("Hits keep the order they had.")
     reasons = {

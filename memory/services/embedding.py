@@ -259,7 +259,7 @@ def resume() -> bool:
         return True
     in_use = VectorMark.objects.exclude(index__state=VectorIndex.State.RETIRED)
     waiting = in_use.filter(attempts__lt=MAX_ATTEMPTS).exists()
-    if not (waiting or _is_unmade() or _is_unkept()):
+    if not (waiting or _is_unmade() or is_unkept()):
         return False
     if last is not None and last.state == Job.State.CANCELLED:
         return False
@@ -277,7 +277,7 @@ def _is_unmade() -> bool:
     return _chosen() not in (None, index.signature)
 
 
-def _is_unkept() -> bool:
+def is_unkept() -> bool:
     """Whether the store of the live index has yet to make what it searches by."""
     index = active_index()
     return index is not None and local_stores.is_due(wiring.store_for(index))

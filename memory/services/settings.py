@@ -48,6 +48,8 @@ def update(principal: Principal, changes: Mapping[str, Any]) -> Settings:
             indexes.keep_source(before, made_by)
             if Passage.objects.exists():
                 embedding.embed_soon()
+        if before.vector_store != after.vector_store and embedding.is_unkept():
+            embedding.embed_soon()
     return after
 
 

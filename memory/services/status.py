@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 
 from engine.errors import EngineError
 from engine.types import Degraded, Health, Mode
-from memory import rerankers, wiring
+from memory import local_stores, rerankers, wiring
 from memory.errors import ServiceError
 from memory.models import Job, Passage, VectorIndex
 from memory.principal import SYSTEM, Principal
 from memory.services import access, embedding, memories, models, passages
-from memory.services.degraded import explain, explain_health
+from memory.services.degraded import explain, explain_health, store_note, store_off
 from memory.services.drafts import MemoryDraft
 from memory.services.embedding import Coverage
 from memory.services.retrieval import LOADING_WAIT_S, RetrieveRequest, retrieve
@@ -176,10 +176,9 @@ def _vector_store(index: VectorIndex | None, covered: Coverage) -> TierState:
     health = store.health()
     if not health.available:
         return TierState("vectorStore", "error", store.name, explain_health(health), facts)
-    if wiring.settings().vector_store not in ("auto", store.name):
-        reason = _("The store “%(name)s” is not available here; the in-process index serves.") % {
-            "name": wiring.settings().vector_store
-        }
+    chosen = wiring.settings().vector_store
+    if chosen not in ("auto", store.name):
+        reason = store_off(chosen, local_stores.availability(wiring.connect))
         return TierState("vectorStore", "warn", store.name, reason, facts, "fallback")
     if _are_lost(index, health):
         reason = _("Vectors are lost; “Reindex everything” makes them again.")
@@ -190,7 +189,7 @@ def _vector_store(index: VectorIndex | None, covered: Coverage) -> TierState:
         return TierState(
             "vectorStore", "warn", store.name, f"{reason} {failed}".strip(), facts, "partial"
         )
-    return TierState("vectorStore", "on", store.name, "", facts)
+    return TierState("vectorStore", "on", store.name, store_note(health), facts)
 
 
 def _are_lost(index: VectorIndex, health: Health) -> bool:
