@@ -31,7 +31,7 @@ HNSW_UP_TO = 200_000
 LOAD_S = 1.0
 EMBEDDED_TEXTS = 500
 LIMIT = 20
-OURS = ("MEMORY_", "CELERY_", "DATABASE_", "DJANGO_")
+OURS = ("MEMORY_", "CELERY_", "DATABASE_", "REDIS_", "DJANGO_")
 
 
 def main() -> None:

@@ -14,11 +14,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, Final
 
-from django.core.cache import cache
 from django.db import transaction
 from django.db.models import F
 
-from memory import wiring
+from memory import remembered, wiring
 from memory.clock import now
 from memory.models import EngineSettings, Passage, VectorIndex
 from memory.services import passages
@@ -241,10 +240,10 @@ def share_current(row: VectorIndex, total: int) -> float:
     if total <= AT_ONCE:
         return _share(row, total)
     name = f"memory.retired.{row.pk}"
-    known: float | None = cache.get(name)
+    known: float | None = remembered.recall(name)
     if known is None:
         known = _share(row, total)
-        cache.set(name, known, SHARE_SECONDS)
+        remembered.remember(name, known, SHARE_SECONDS)
     return known
 
 

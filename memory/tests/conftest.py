@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
 from memory import jobs, wiring
@@ -27,6 +28,7 @@ def fresh_engine(settings: Any) -> Iterator[None]:
         "use-multilingual": "memory.tests.sources.fake_light",
     }
     wiring.reset()
+    cache.clear()
     yield
     wiring.reset()
 

@@ -12,6 +12,9 @@ from django.core.management import CommandError, call_command
 from benchmarks.speed import record, report, text
 from benchmarks.speed.data import Data, Plan
 
+# What it measures runs on SQLite, whatever the tests run on.
+pytestmark = pytest.mark.embedded
+
 PROMISED = {
     "passages",
     "keyword_p50_ms",

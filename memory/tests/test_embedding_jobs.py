@@ -203,7 +203,7 @@ def test_embed_soon_sends_only_the_jobs_id_and_only_after_commit(
 ) -> None:
     work()
     with current_app.connection_for_write() as broker:
-        queue = broker.SimpleQueue("bulk")
+        queue = broker.SimpleQueue(current_app.amqp.queues["bulk"])
         queue.clear()
         with django_capture_on_commit_callbacks(execute=True):
             with pytest.raises(RuntimeError), transaction.atomic():

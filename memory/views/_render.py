@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
@@ -15,6 +14,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import get_language, get_language_info
 
+from memory import remembered
 from memory.models import ApiKey
 from memory.services import access
 from memory.templatetags.studio import chosen_theme
@@ -155,7 +155,7 @@ def shell(request: StudioRequest, template: str) -> Shell:
             Language(code, get_language_info(code)["name_local"], code == current)
             for code, _name in settings.LANGUAGES
         ],
-        health=cache.get(HEALTH_CACHE),
+        health=remembered.recall(HEALTH_CACHE),
     )
 
 

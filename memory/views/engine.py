@@ -6,13 +6,13 @@ from typing import Any, Final, cast
 
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from memory import remembered
 from memory.access_forms import PasswordForm
 from memory.errors import Conflict, Invalid
 from memory.forms import StudioForm
@@ -190,9 +190,9 @@ def check_health(request: StudioRequest) -> HttpResponse:
         "working": result.working,
         "latency_ms": result.latency_ms,
         "error": result.error or "",
-        "checked_at": timezone.localtime(),
+        "checked_at": f"{timezone.localtime():%H:%M}",
     }
-    cache.set(HEALTH_CACHE, shown, HEALTH_SECONDS)
+    remembered.remember(HEALTH_CACHE, shown, HEALTH_SECONDS)
     if not request.htmx:
         return HttpResponseRedirect(next_url(request, reverse("memories")), status=303)
     context = {"health": shown, "shell": shell(request, TEMPLATE)}

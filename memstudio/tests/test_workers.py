@@ -18,6 +18,7 @@ from django.conf import settings
 
 from engine.testing import redis_server
 from engine.testing.redis_server import RedisServer
+from memory.tests.own_stack import environment
 from memory.tests.test_processes import Process
 from memstudio.tests.worker_source import HELD, HOLD
 
@@ -47,13 +48,11 @@ class Stack:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a process of Celery."""
-        dropped = ("DATABASE_URL", "CELERY_BROKER_URL")
         process = subprocess.Popen(
             [*CELERY, *arguments],
             cwd=settings.BASE_DIR,
-            env={name: value for name, value in os.environ.items() if name not in dropped}
+            env=environment(self.home)
             | {
-                "MEMORY_STUDIO_HOME": str(self.home),
                 "DJANGO_SETTINGS_MODULE": "memstudio.tests.worker_settings",
                 "REDIS_URL": self.server.url,
             },
