@@ -21,7 +21,7 @@ from engine.columns.table import SCOPE_FIELDS, SCOPE_WIDTH
 from engine.database import dialect_of
 from engine.keyword.bm25 import Formula
 from engine.keyword.durable import DurableIndex, Found, Texts
-from engine.keyword.posting_rows import Key, TermRow, rows_of
+from engine.keyword.posting_rows import EVERY, SHARED, Key, TermRow, rows_of
 from engine.keyword.posting_search import Page, PostingSearch
 from engine.postgres import PostgresConnection, failing
 from engine.protocols import Connect, DatabaseConnection
@@ -42,7 +42,6 @@ CREATE_POSTINGS: Final = """
 CREATE_INDEX: Final = """
     CREATE INDEX IF NOT EXISTS {table}_posting_key ON {table}_posting (term, part, passage_id)
     INCLUDE (length, weight, is_repeated)"""
-FIND_POSTINGS: Final = "SELECT to_regclass('{table}_posting')"
 DROP: Final = ("DROP TABLE IF EXISTS {table}", "DROP TABLE IF EXISTS {table}_posting")
 ROWS: Final = """
     unnest(?::bigint[], ?::bigint[], ?::boolean[], ?::text[], ?::text[], ?::text[])
@@ -66,7 +65,10 @@ REMOVE_POSTINGS: Final = """
         AND old.passage_id = gone.passage_id"""
 COPY: Final = """
     COPY {table}_posting (term, part, passage_id, length, weight, is_repeated) FROM STDIN"""
-COUNT: Final = "SELECT count(*) FROM {table}"
+COUNT: Final = f"""
+    SELECT least((SELECT count(*) FROM {{table}}), (SELECT count(*) FROM {{table}}_posting
+        WHERE term = '{EVERY}' AND part <> {SHARED}))"""
+TABLES: Final = "SELECT to_regclass(?) IS NOT NULL, to_regclass(?) IS NOT NULL"
 TERMS: Final = f"""
     SELECT {SCOPE_FIELDS}, t.title, t.body, t.meta
     FROM {scope_sql.TABLE} p JOIN {{table}} t ON t.passage_id = p.id
@@ -121,9 +123,10 @@ class PostgresIndex(DurableIndex):
         return f"{super()._version()} {'-'.join(map(str, self._weights))}"
 
     def _create(self) -> None:
-        found = self.connect().execute(self._sql(FIND_POSTINGS)).fetchone()[0]
-        if found is None:
-            # Terms without their postings are found by nobody: they count as lost as well.
+        names = (self.table, f"{self.table}_posting")
+        has_terms, has_postings = self.connect().execute(TABLES, names).fetchone()
+        if has_terms != has_postings:
+            # Neither is of use without the other.
             self._drop()
         for statement in (CREATE_TERMS, CREATE_POSTINGS, CREATE_INDEX):
             self.connect().execute(self._sql(statement))

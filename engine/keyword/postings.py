@@ -54,10 +54,10 @@ class PostingsIndex:
         Threads that build call ``release`` at their end, to close their connection. Raises
         ``ValueError`` when the weights of ``index`` are not whole numbers.
         """
+        self.durable = index
         title, body, meta = map(int, index.weights)
         if not all(weight.is_integer() for weight in map(float, index.weights)):
             raise ValueError("weights of fields are whole numbers")
-        self._index = index
         self._formula = formula or Formula(padding=index.analyzer.padding)
         self._files = PartFiles(folder) if folder is not None else None
         self._pool = PartPool(
@@ -70,23 +70,23 @@ class PostingsIndex:
 
     def ensure(self) -> None:
         """Create the durable index when absent."""
-        self._index.ensure()
+        self.durable.ensure()
 
     def upsert(self, passages: Sequence[Passage]) -> None:
         """Index passages, each replacing what its id held."""
-        with self._index.transaction():
-            self._index.upsert(passages)
-            change_log.record(self._index.connect(), [passage.id for passage in passages])
+        with self.durable.transaction():
+            self.durable.upsert(passages)
+            change_log.record(self.durable.connect(), [passage.id for passage in passages])
 
     def delete(self, ids: Collection[int]) -> None:
         """Forget passages; unknown ids are fine."""
-        with self._index.transaction():
-            self._index.delete(ids)
-            change_log.record(self._index.connect(), ids)
+        with self.durable.transaction():
+            self.durable.delete(ids)
+            change_log.record(self.durable.connect(), ids)
 
     def clear(self) -> None:
         """Empty the index, even a damaged one, and forget every file."""
-        self._index.clear()
+        self.durable.clear()
         self.forget_files()
 
     def forget_files(self) -> None:
@@ -96,15 +96,15 @@ class PostingsIndex:
 
     def is_current(self) -> bool:
         """Whether every row was cut by the analyzer in use."""
-        return self._index.is_current()
+        return self.durable.is_current()
 
     def mark_current(self) -> None:
         """Say so, after all rows were written again."""
-        self._index.mark_current()
+        self.durable.mark_current()
 
     def terms(self, query: str) -> tuple[str, ...]:
         """The distinct terms a query is cut into, in order."""
-        return self._index.terms(query)
+        return self.durable.terms(query)
 
     def search(
         self, query: str, *, scope: Scope, limit: int, match: Match = Match.ANY
@@ -114,7 +114,7 @@ class PostingsIndex:
         wanted = self._wanted(query) if shards is not None else None
         if shards is not None and wanted is not None and match is Match.ANY:
             return best(shards, wanted, scope, limit, self._formula)
-        found = self._index.search(query, scope=scope, limit=limit, match=match)
+        found = self.durable.search(query, scope=scope, limit=limit, match=match)
         if shards is None or wanted is None:
             return found
         # FTS5 counts the passages of every owner: its scores would tell which words others use.
@@ -123,11 +123,11 @@ class PostingsIndex:
 
     def count(self) -> int:
         """Passages indexed."""
-        return self._index.count()
+        return self.durable.count()
 
     def health(self) -> Health:
         """Health of the durable index, and what is in memory. Never raises."""
-        health = self._index.health()
+        health = self.durable.health()
         return replace(health, detail={**health.detail, **self._pool.figures()})
 
     def settle(self, timeout: float = 60.0) -> bool:

@@ -37,7 +37,7 @@ def large(alice: Principal, work: Work) -> Principal:
     """Alice with more passages than one page of a rebuild."""
     owner = ApiKey.objects.get(name="alice")
     memories.store_many(
-        alice, owner, [MemoryDraft(f"note{place}", f"k{place}") for place in range(COUNT)]
+        alice, owner, [MemoryDraft(f"note{place}", f"k{place:04}") for place in range(COUNT)]
     )
     Job.objects.all().delete()
     return alice
