@@ -43,20 +43,15 @@ CREATE_INDEX: Final = """
     CREATE INDEX IF NOT EXISTS {table}_posting_key ON {table}_posting (term, part, passage_id)
     INCLUDE (length, weight, is_repeated)"""
 DROP: Final = ("DROP TABLE IF EXISTS {table}", "DROP TABLE IF EXISTS {table}_posting")
-ROWS: Final = """
-    unnest(?::bigint[], ?::bigint[], ?::boolean[], ?::text[], ?::text[], ?::text[])
-    AS new (passage_id, part, is_shared, title, body, meta)"""
 # Whoever comes second waits here for the first to commit, and then finds what that one stored.
-ADD: Final = f"""
-    INSERT INTO {{table}} (passage_id, part, is_shared, title, body, meta)
-    SELECT * FROM {ROWS} ORDER BY 1 ON CONFLICT DO NOTHING RETURNING passage_id"""
+ADD: Final = """
+    INSERT INTO {table} ({columns}) SELECT {columns} FROM {rows} ORDER BY passage_id
+    ON CONFLICT DO NOTHING RETURNING passage_id"""
 HELD: Final = """
     SELECT passage_id, part, is_shared, title, body, meta FROM {table}
     WHERE passage_id = ANY(?::bigint[]) ORDER BY passage_id FOR UPDATE"""
-REPLACE: Final = f"""
-    UPDATE {{table}} old SET part = new.part, is_shared = new.is_shared, title = new.title,
-        body = new.body, meta = new.meta
-    FROM {ROWS} WHERE old.passage_id = new.passage_id"""
+REPLACE: Final = """
+    UPDATE {table} old SET {changes} FROM {rows} WHERE old.passage_id = new.passage_id"""
 REMOVE: Final = "DELETE FROM {table} WHERE passage_id = ANY(?::bigint[])"
 REMOVE_POSTINGS: Final = """
     DELETE FROM {table}_posting old
@@ -65,6 +60,14 @@ REMOVE_POSTINGS: Final = """
         AND old.passage_id = gone.passage_id"""
 COPY: Final = """
     COPY {table}_posting (term, part, passage_id, length, weight, is_repeated) FROM STDIN"""
+COLUMNS: Final = (
+    ("passage_id", "bigint"),
+    ("part", "bigint"),
+    ("is_shared", "boolean"),
+    ("title", "text"),
+    ("body", "text"),
+    ("meta", "text"),
+)
 COUNT: Final = f"""
     SELECT least((SELECT count(*) FROM {{table}}), (SELECT count(*) FROM {{table}}_posting
         WHERE term = '{EVERY}' AND part <> {SHARED}))"""
@@ -79,6 +82,8 @@ class PostgresIndex(DurableIndex):
     """``DurableIndex`` of Postgres. ``weights`` are whole numbers."""
 
     name = "postgres"
+    columns: tuple[tuple[str, str], ...] = COLUMNS
+    """Columns of the table of terms, and their types."""
 
     def __init__(
         self,
@@ -132,6 +137,7 @@ class PostgresIndex(DurableIndex):
             self.connect().execute(self._sql(statement))
 
     def _drop(self) -> None:
+        self._search.forget()
         for statement in DROP:
             self.connect().execute(self._sql(statement))
 
@@ -139,11 +145,11 @@ class PostgresIndex(DurableIndex):
         rows = rows_of(passages, self.analyzer)
         if not rows:
             return
-        added = self.connect().execute(self._sql(ADD), _columns(rows)).fetchall()
+        added = self.connect().execute(self._sql(ADD), self._values(rows)).fetchall()
         new = {int(row[0]) for row in added}
         if old := [row for row in rows if row.passage not in new]:
             self._remove_postings([row.passage for row in old])
-            self.connect().execute(self._sql(REPLACE), _columns(old))
+            self.connect().execute(self._sql(REPLACE), self._values(old))
         lines = [line for row in rows for line in row.lines(self._weights)]
         # In the order of the index, neighbours go to the same page.
         lines.sort()
@@ -179,17 +185,29 @@ class PostgresIndex(DurableIndex):
     ) -> Found:
         if limit < 1:
             return []
+        database = self.connect()
+        counted = self._search.counted(database, terms, scope)
+        if counted is None:
+            return []
         page = Page(limit, offset)
-        return self._search.run(self.connect(), terms, scope, page, is_every=is_every)
+        return self._search.best(database, counted, scope, page, is_every=is_every)
 
+    def _values(self, rows: Sequence[TermRow]) -> list[list[Any]]:
+        """Values of each column."""
+        return [
+            [row.passage for row in rows],
+            [row.part for row in rows],
+            [row.is_shared for row in rows],
+            [row.title for row in rows],
+            [row.body for row in rows],
+            [row.meta for row in rows],
+        ]
 
-def _columns(rows: Sequence[TermRow]) -> list[list[Any]]:
-    """The fields of rows, one list for each."""
-    return [
-        [row.passage for row in rows],
-        [row.part for row in rows],
-        [row.is_shared for row in rows],
-        [row.title for row in rows],
-        [row.body for row in rows],
-        [row.meta for row in rows],
-    ]
+    def _sql(self, statement: str) -> str:
+        """A statement with its identifiers, none of which anybody types."""
+        names = [name for name, _ in self.columns]
+        values = ", ".join(f"?::{kind}[]" for _, kind in self.columns)
+        changes = ", ".join(f"{name} = new.{name}" for name in names[1:])
+        statement = statement.replace("{rows}", f"unnest({values}) AS new ({', '.join(names)})")
+        statement = statement.replace("{columns}", ", ".join(names)).replace("{changes}", changes)
+        return super()._sql(statement)

@@ -19,6 +19,8 @@ SHARED = 0
 MAX_TERM = 200
 """Bytes; a longer term is known by its beginning and a hash (an entry of a btree is bounded)."""
 KEPT = 24
+WIDEST = 4
+"""Bytes of a character, at most."""
 MAX_WEIGHT = 2**15 - 1
 
 Key = tuple[str, int, int]
@@ -53,24 +55,30 @@ class TermRow:
             for term in self.terms():
                 yield term, part, self.passage
 
-    def lines(self, weights: FieldWeights) -> Iterator[str]:
+    def lines(self, weights: FieldWeights) -> list[str]:
         """Its postings as lines of COPY: term, part, passage, length, weight, repeated.
 
         No term holds a character that would have to be escaped: see ``term_form``.
         """
-        counts: Counter[str] = Counter()
-        length = 0
-        for field, weight in zip((self.title, self.body, self.meta), weights, strict=True):
-            terms = field.split()
-            length += len(terms)
-            for term, count in Counter(terms).items():
-                counts[term] += count * weight
+        counts, length = self.counted(weights)
+        lines: list[str] = []
         for part in self.parts():
-            mark = "t" if self.is_shared and part != SHARED else "f"
-            end = f"{part}\t{self.passage}\t{length}\t"
-            yield f"{EVERY}\t{end}0\t{mark}\n"
-            for term, weight in counts.items():
-                yield f"{short(term)}\t{end}{min(weight, MAX_WEIGHT)}\t{mark}\n"
+            middle = f"\t{part}\t{self.passage}\t{length}\t"
+            end = "\tt\n" if self.is_shared and part != SHARED else "\tf\n"
+            lines.append(f"{EVERY}{middle}0{end}")
+            lines.extend([f"{term}{middle}{count}{end}" for term, count in counts.items()])
+        return lines
+
+    def counted(self, weights: FieldWeights) -> tuple[dict[str, int], int]:
+        """Weight of each term, and how many terms there are in all."""
+        title, body, meta = self.title.split(), self.body.split(), self.meta.split()
+        for_title, for_body, for_meta = weights
+        counts = Counter(title * for_title + body * for_body + meta * for_meta)
+        if max(map(len, counts), default=0) * WIDEST > MAX_TERM:
+            counts = Counter({short(term): count for term, count in counts.items()})
+        if max(counts.values(), default=0) > MAX_WEIGHT:
+            counts = Counter({term: min(count, MAX_WEIGHT) for term, count in counts.items()})
+        return counts, len(title) + len(body) + len(meta)
 
 
 def rows_of(passages: Iterable[Passage], analyzer: Analyzer) -> list[TermRow]:
@@ -81,7 +89,7 @@ def rows_of(passages: Iterable[Passage], analyzer: Analyzer) -> list[TermRow]:
 
 def short(term: str) -> str:
     """A term as postings are found by."""
-    if len(term) * 4 <= MAX_TERM or len(data := term.encode()) <= MAX_TERM:
+    if len(term) * WIDEST <= MAX_TERM or len(data := term.encode()) <= MAX_TERM:
         return term
     return term[:KEPT] + hashlib.blake2b(data, digest_size=16).hexdigest()
 

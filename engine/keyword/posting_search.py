@@ -8,15 +8,24 @@ order until there are enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from engine import scope_sql
 from engine.database import POSTGRESQL
 from engine.keyword.bm25 import LEAST_IDF, Formula
+from engine.keyword.cutting import FieldWeights
 from engine.keyword.durable import Found
-from engine.keyword.posting_rows import EVERY, MAX_WEIGHT, lowered, parts_within, short
+from engine.keyword.posting_rows import (
+    EVERY,
+    MAX_WEIGHT,
+    TermRow,
+    lowered,
+    parts_within,
+    short,
+)
 from engine.keyword.term_form import is_prefix
 from engine.protocols import DatabaseConnection
 from engine.types import Scope
@@ -60,6 +69,13 @@ BEST: Final = f"""
     WHERE {{condition}} ORDER BY s.score DESC, s.passage_id LIMIT ? OFFSET ?"""
 
 
+REMEMBERED_FROM: Final = 10_000
+REMEMBERED_S: Final = 60.0
+"""So long a count above ``REMEMBERED_FROM`` is taken for what it was: it moves by little, and to
+count it again is most of a search."""
+MAX_REMEMBERED: Final = 20_000
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Which of the passages, best first."""
@@ -69,53 +85,117 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
+class Term:
     """A term of the query: the terms of the index that count as it, and what it is worth."""
 
     held_as: tuple[str, ...]
+    held_by: int
     idf: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Within:
+class Within:
     """SQL for the postings of the parts of a scope (table ``p``)."""
 
     condition: str
     given: tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a scope's parts hold of a query. ``average`` is the length of a passage."""
+
+    within: Within
+    passages: int
+    average: float
+    terms: tuple[Term, ...]
+    misses: int
+    """Terms of the query that no passage holds."""
+
+    @property
+    def postings(self) -> int:
+        """How many a search reads."""
+        return sum(term.held_by for term in self.terms)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each term of the query is one of the index."""
+        return all(len(term.held_as) == 1 for term in self.terms)
+
+
 class PostingSearch:
-    """Searches one table of postings with one formula."""
+    """Searches one table of postings with one formula. Thread-safe."""
 
     def __init__(self, postings: str, formula: Formula) -> None:
         self._postings = postings
         self._formula = formula
+        self._remembered: dict[tuple[object, ...], tuple[float, int, int]] = {}
 
-    def run(
+    def forget(self) -> None:
+        """Let go of remembered counts."""
+        self._remembered = {}
+
+    def counted(
+        self, database: DatabaseConnection, terms: Sequence[str], scope: Scope
+    ) -> Counted | None:
+        """What a search has to know first; None when the scope holds nothing."""
+        within = within_of(scope)
+        if within is None:
+            return None
+        looked_for = [part for term in terms for part in self._spelled(database, term)]
+        single = [held_as[0] if len(held_as) == 1 else EVERY for held_as in looked_for]
+        counts = self._counts(database, {EVERY, *single}, within)
+        passages, length = counts[EVERY]
+        if not passages:
+            return None
+        known: list[Term] = []
+        for held_as, spelling in zip(looked_for, single, strict=True):
+            held_by = counts[spelling][0]
+            if len(held_as) != 1:
+                held_by = self._count_any(database, held_as, within)
+            if held_by:
+                known.append(Term(held_as, held_by, _idf(passages, held_by)))
+        misses = len(looked_for) - len(known)
+        return Counted(within, passages, length / passages, tuple(known), misses)
+
+    def best(
         self,
         database: DatabaseConnection,
-        terms: Sequence[str],
+        counted: Counted,
         scope: Scope,
         page: Page,
         *,
-        is_every: bool,
+        is_every: bool = False,
     ) -> Found:
         """Passages that hold any of the terms, or every one, with their scores."""
-        within = _within(scope)
-        if within is None:
+        if not counted.terms or (is_every and counted.misses):
             return []
-        looked_for = [part for term in terms for part in self._spelled(database, term)]
-        average, known = self._counted(database, looked_for, within)
-        if not known or (is_every and len(known) < len(looked_for)):
-            return []
-        having = f"HAVING count(*) = {len(known)}" if is_every else ""
-        is_plain = all(len(term.held_as) == 1 for term in known)
+        within = counted.within
+        having = f"HAVING count(*) = {len(counted.terms)}" if is_every else ""
         condition, given = scope_sql.where(scope, dialect=POSTGRESQL)
-        sql = BEST.replace("{held}", HELD if is_plain else HELD_ONCE).replace("{having}", having)
-        sql = self._sql(sql, within).replace("{condition}", condition)
-        values = [*self._norm(average), *_columns(known, self._formula), *within.given, *given]
+        sql = BEST.replace("{held}", HELD if counted.is_plain else HELD_ONCE)
+        sql = self._sql(sql.replace("{having}", having), within).replace("{condition}", condition)
+        columns = map(list, zip(*_spellings(counted.terms, self._formula), strict=True))
+        values = [*self._norm(counted.average), *columns, *within.given, *given]
         rows = database.execute(sql, (*values, page.limit, page.offset)).fetchall()
         return [(int(passage_id), float(score)) for passage_id, score in rows]
+
+    def scored(
+        self, rows: Iterable[TermRow], counted: Counted, weights: FieldWeights
+    ) -> Iterator[tuple[int, float]]:
+        """The same scores, of passages whose terms are at hand."""
+        base, slope = self._norm(counted.average)
+        worth = {spelling: idf for _, spelling, idf in _spellings(counted.terms, self._formula)}
+        for row in rows:
+            counts, length = row.counted(weights)
+            norm = base + slope * length
+            score = sum(
+                idf * count / (count + norm)
+                for term, idf in worth.items()
+                if (count := counts.get(term))
+            )
+            if score:
+                yield row.passage, score
 
     def _spelled(self, database: DatabaseConnection, term: str) -> list[tuple[str, ...]]:
         """A term of a query as the index has it: several ones where it begins them."""
@@ -127,30 +207,29 @@ class PostingSearch:
         rows = database.execute(sql, (beginning, following, following)).fetchall()
         return [tuple(str(row[0]) for row in rows)]
 
-    def _counted(
-        self,
-        database: DatabaseConnection,
-        looked_for: Sequence[tuple[str, ...]],
-        within: _Within,
-    ) -> tuple[float, list[_Term]]:
-        """Average length of a passage, and the terms that some passage holds."""
-        single = [held_as[0] if len(held_as) == 1 else "" for held_as in looked_for]
-        sql = self._sql(COUNTS, within)
-        rows = database.execute(sql, ([EVERY, *single], *within.given)).fetchall()
-        (_, passages, length), *others = rows
-        if not passages:
-            return 0.0, []
-        known: list[_Term] = []
-        for held_as, (_, count, _terms) in zip(looked_for, others, strict=True):
-            if len(held_as) != 1:
-                count = self._count_any(database, held_as, within)
-            if count:
-                idf = math.log((passages - count + 0.5) / (count + 0.5))
-                known.append(_Term(held_as, idf if idf > 0 else LEAST_IDF))
-        return float(length) / passages, known
+    def _counts(
+        self, database: DatabaseConnection, terms: Collection[str], within: Within
+    ) -> dict[str, tuple[int, int]]:
+        """Of each term how many passages hold it, and how many terms those have."""
+        now, parts = time.monotonic(), (within.condition, *map(tuple, within.given))
+        counts: dict[str, tuple[int, int]] = {}
+        for term in terms:
+            until, *count = self._remembered.get((parts, term), (0.0, 0, 0))
+            if until > now:
+                counts[term] = (count[0], count[1])
+        asked = [term for term in terms if term not in counts]
+        rows = database.execute(self._sql(COUNTS, within), (asked, *within.given)).fetchall()
+        for place, passages, length in rows:
+            term = asked[place - 1]
+            counts[term] = (int(passages), int(length))
+            if passages >= REMEMBERED_FROM:
+                if len(self._remembered) >= MAX_REMEMBERED:
+                    self.forget()
+                self._remembered[parts, term] = (now + REMEMBERED_S, *counts[term])
+        return counts
 
     def _count_any(
-        self, database: DatabaseConnection, held_as: tuple[str, ...], within: _Within
+        self, database: DatabaseConnection, held_as: tuple[str, ...], within: Within
     ) -> int:
         if not held_as:
             return 0
@@ -163,31 +242,36 @@ class PostingSearch:
         slope = k1 * b / ((average + padding) or 1.0)
         return k1 * (1 - b) + slope * padding, slope
 
-    def _sql(self, statement: str, within: _Within) -> str:
+    def _sql(self, statement: str, within: Within) -> str:
         statement = statement.replace("{postings}", self._postings)
         return statement.replace("{within}", within.condition)
 
 
-def _within(scope: Scope) -> _Within | None:
+def _idf(passages: int, held_by: int) -> float:
+    # A remembered count may be of another moment than the other.
+    idf = math.log((max(passages, held_by) - held_by + 0.5) / (held_by + 0.5))
+    return idf if idf > 0 else LEAST_IDF
+
+
+def within_of(scope: Scope) -> Within | None:
     """The postings of a scope; None when it names nobody."""
     parts = parts_within(scope)
     if parts is None:
         vaults = [-vault for vault in sorted(scope.vaults)]
         if not vaults:
-            return _Within("p.part > 0", ())
-        return _Within("(p.part > 0 OR p.part = ANY(?::bigint[]))", (vaults,))
+            return Within("p.part > 0", ())
+        return Within("(p.part > 0 OR p.part = ANY(?::bigint[]))", (vaults,))
     if not parts:
         return None
     # A shared passage is in its owner's part as well: there it says so, and counts once.
     once = " AND NOT p.is_repeated" if scope.include_shared else ""
-    return _Within(f"p.part = ANY(?::bigint[]){once}", (parts,))
+    return Within(f"p.part = ANY(?::bigint[]){once}", (parts,))
 
 
-def _columns(terms: Sequence[_Term], formula: Formula) -> list[list[Any]]:
+def _spellings(terms: Sequence[Term], formula: Formula) -> list[tuple[int, str, float]]:
     """Place, spelling and worth of each spelling."""
-    spelled = [
+    return [
         (place, spelling, term.idf * (formula.k1 + 1))
         for place, term in enumerate(terms)
         for spelling in term.held_as
     ]
-    return [*map(list, zip(*spelled, strict=True))]

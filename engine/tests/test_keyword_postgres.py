@@ -1,14 +1,16 @@
-"""Keyword search on plain Postgres."""
+"""Keyword search on Postgres: the contract, with and without pg_textsearch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
 
 from engine import scope_sql
 from engine.columns import change_log
+from engine.keyword.pg_textsearch import PgTextsearchIndex, is_available
 from engine.keyword.postgres import PostgresIndex
 from engine.keyword.postings import PostingsIndex
 from engine.postgres import PostgresConnection
@@ -18,33 +20,66 @@ from engine.testing.contracts_keyword import KeywordIndexContract
 from engine.text.tokenize import analyzer
 
 
+class Eager(PgTextsearchIndex):
+    """Asks the extension whenever it may."""
+
+    many_postings = 0
+    least_share = 0.0
+
+
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+def plain() -> Iterator[str]:
     with postgres_server.running() as running:
         yield running.url()
 
 
+@pytest.fixture(scope="module")
+def extended() -> Iterator[str]:
+    with postgres_server.running("textsearch") as running:
+        yield running.url()
+
+
+def emptied(index: PostgresIndex) -> PostgresIndex:
+    """The index in a database with nothing in it."""
+    database = index.connect()
+    database.execute(f"DROP TABLE IF EXISTS {scope_sql.TABLE}, {scope_sql.CHANGES}")
+    database.execute(scope_sql.SERVER_CHANGES)
+    change_log.ensure(database)
+    index.clear()
+    return index
+
+
 class OnPostgres(KeywordIndexContract):
+    server = "plain"
+    kind: type[PostgresIndex] = PostgresIndex
+
     @pytest.fixture(autouse=True)
-    def database(self, server: str) -> Iterator[None]:
-        with psycopg.connect(server, autocommit=True) as raw:
-            self.connection = PostgresConnection(raw)
+    def database(self, request: pytest.FixtureRequest) -> Iterator[None]:
+        url: Any = request.getfixturevalue(self.server)
+        with psycopg.connect(url, autocommit=True) as raw:
+            connection = PostgresConnection(raw)
+            assert is_available(lambda: connection) == (self.server == "extended")
+            made = self.kind(lambda: connection, analyzer=analyzer("search"), owns_scope=True)
+            self.durable = emptied(made)
             yield
 
-    def durable(self) -> PostgresIndex:
-        self.connection.execute(f"DROP TABLE IF EXISTS {scope_sql.TABLE}, {scope_sql.CHANGES}")
-        self.connection.execute(scope_sql.SERVER_CHANGES)
-        change_log.ensure(self.connection)
-        index = PostgresIndex(lambda: self.connection, analyzer=analyzer("search"), owns_scope=True)
-        index.clear()
-        return index
+    def make_index(self) -> KeywordIndex:
+        return self.durable
 
 
 class TestPostgresIndex(OnPostgres):
-    def make_index(self) -> KeywordIndex:
-        return self.durable()
+    """A table of postings."""
 
 
 class TestPostingsIndex(OnPostgres):
+    """Memory before it."""
+
     def make_index(self) -> KeywordIndex:
-        return PostingsIndex(self.durable())
+        return PostingsIndex(self.durable)
+
+
+class TestPgTextsearchIndex(OnPostgres):
+    """The extension for all it can do."""
+
+    server = "extended"
+    kind = Eager

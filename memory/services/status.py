@@ -134,7 +134,7 @@ def _keyword_names(index: str) -> tuple[str, str]:
     """Short and long name of a durable keyword index."""
     if index == "fts5":
         return "FTS5", "SQLite FTS5"
-    return "Postgres", "Postgres BM25"
+    return "Postgres", "Postgres BM25" if index == "postgres" else "Postgres BM25, pg_textsearch"
 
 
 def _embedding(resolved: wiring.Resolved) -> TierState:
