@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psycopg
 
 from engine.errors import InvalidQuery
@@ -102,7 +101,7 @@ def correlation(found: Sequence[str], expected: Sequence[str]) -> float:
     ]
     if len(set(ranks[0])) == 1 or len(set(ranks[1])) == 1:
         return float(ranks[0] == ranks[1])
-    return float(np.corrcoef(ranks).item(1))
+    return statistics.correlation(*ranks)
 
 
 def _passages(dataset: Dataset, owners: dict[str | None, int]) -> Iterator[Passage]:
