@@ -226,10 +226,12 @@ class PgVectorSearch:
         # A session is a small part of many rows: nearly all that is proposed would go.
         if kind is None or asked.scope.session:
             return None
-        worth = self._worth(live.rows)
+        worth = self._worth(live.rows, kind)
         if worth and self._size(connection, asked, worth + 1) <= worth:
             return None
-        rows = self._run(connection, asked, *self._walk(kind, asked), walks=True)
+        passed = self._widened(asked, kind) * live.rows / max(1, worth)
+        settings = self._settings(live.rows, self._widened(asked, kind), passed)
+        rows = self._run(connection, asked, *self._walk(kind, asked), settings)
         is_full = len(rows) >= asked.depth
         if not is_full or rows[-1][1] - rows[asked.limit - 1][1] < SAME:
             return None
@@ -245,8 +247,7 @@ class PgVectorSearch:
         }
         narrowed = [*place_params, *scope_params]
         if kind == "bit":
-            count = max(OVERSAMPLED * asked.depth, EFFORT[0])
-            params = [asked.literal, *narrowed, asked.literal, count]
+            params = [asked.literal, *narrowed, asked.literal, self._widened(asked, kind)]
             return WALK_BITS.format(**words), params
         return WALK.format(**words), [asked.literal, *narrowed, asked.literal, asked.depth]
 
@@ -257,7 +258,7 @@ class PgVectorSearch:
         sql = template.format(table=asked.live.generation.table, place=place, scope=scope)
         while True:
             params = [asked.literal, *place_params, *scope_params, asked.depth]
-            rows = self._run(connection, asked, sql, params, walks=False)
+            rows = self._run(connection, asked, sql, params, {"jit": "off"})
             if len(rows) < asked.depth or asked.is_plain or asked.depth >= MOST:
                 return rows
             if rows[-1][1] - rows[asked.limit - 1][1] > self._noise:
@@ -270,32 +271,38 @@ class PgVectorSearch:
         asked: Asked,
         found: str,
         params: list[object],
-        *,
-        walks: bool,
+        settings: dict[str, str],
     ) -> list[Row]:
         """Rows in the order of their rough distances; settings hold for this statement alone."""
         noise = 2.0 if asked.is_plain else self._noise
         statement = WITH_VECTORS.format(found=found)
         values = [*params, asked.limit, self._index_id, self._dim * 4, noise]
-        settings = self._settings(asked.live.rows, asked.depth) if walks else {"jit": "off"}
         rows = run(connection, settings, statement, values)
         return sorted(rows, key=lambda row: (row[1], row[0]))
 
-    def _settings(self, rows: int, depth: int) -> dict[str, str]:
+    def _settings(self, rows: int, wanted: int, passed: float) -> dict[str, str]:
+        """For a walk to so many rows, past so many that may all be another's."""
         effort = round(EFFORT[0] * max(1.0, rows / 100_000) ** EFFORT_GROWTH)
-        passed = depth * rows / max(1, self._worth(rows))
         return {
             "jit": "off",
             "enable_sort": "off",
-            "hnsw.ef_search": str(min(EFFORT[1], max(effort, depth))),
+            "hnsw.ef_search": str(min(EFFORT[1], max(effort, wanted))),
             "hnsw.iterative_scan": "relaxed_order",
             "hnsw.max_scan_tuples": str(max(SCAN_LEAST, round(4 * passed))),
         }
 
-    def _worth(self, rows: int) -> int:
-        """Rows within reach from which a graph is the faster way."""
+    def _widened(self, asked: Asked, kind: str) -> int:
+        """Rows that a graph is asked for; bits are rough, and more of them are looked at."""
+        return asked.depth * (OVERSAMPLED if kind == "bit" else 1)
+
+    def _worth(self, rows: int, kind: str) -> int:
+        """Rows within reach from which a graph is the faster way.
+
+        Of ``n`` rows among ``rows`` a scan reads ``n``, a walk passes ``wanted * rows / n``.
+        """
         least = self._options.least
-        return max(least, round(GROWTH * math.sqrt(rows))) if least else 0
+        growth = GROWTH * (math.sqrt(OVERSAMPLED) if kind == "bit" else 1.0)
+        return max(least, round(growth * math.sqrt(rows))) if least else 0
 
     def _size(self, connection: DatabaseConnection, asked: Asked, most: int) -> int:
         """Rows within reach, counted up to a number."""
