@@ -69,16 +69,21 @@ def build(
     )
     if kind == "in-process":
         return beside
-    store = PgVectorStore(
+    return PgVectorStore(
         connect,
         signature=signature,
         index_id=index_id,
         options=PgVectorOptions(centred=options.centred, means=options.means),
         meanwhile=beside,
     )
-    # It may have been chosen just now, and a search must find its tables.
-    store.ensure()
-    return store
+
+
+def prepare(connect: Connect) -> None:
+    """Make what every index of pgvector shares, before there is traffic."""
+    if connection.vendor == "postgresql" and availability(connect).available:
+        from engine.vectors import pgvector_tables
+
+        pgvector_tables.ensure(connect())
 
 
 def is_due(store: VectorStore) -> bool:

@@ -101,6 +101,7 @@ def _texts(ids: Collection[int]) -> Mapping[int, Passage]:
 def ensure_indexes() -> None:
     """Create the derived tables where they are missing."""
     keyword_index().ensure()
+    local_stores.prepare(connect)
     for row in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
         store_for(row).ensure()
 
@@ -227,17 +228,19 @@ def _remote(chosen: Settings) -> EmbeddingSource:
 def store_for(row: VectorIndex) -> VectorStore:
     """The vector store of one index; built once in a process for each choice of the settings."""
     kind = local_stores.kind_for(lambda: settings().vector_store, connect)
+    key = (row.pk, kind)
     with _lock:
-        if (row.pk, kind) not in _stores:
+        is_new = key not in _stores
+        if is_new:
             signature = Signature(row.source, row.model, row.revision, row.dim)
-            _stores[row.pk, kind] = local_stores.build(
-                kind,
-                connect,
-                signature=signature,
-                index_id=row.pk,
-                options=_vector_options(row),
+            _stores[key] = local_stores.build(
+                kind, connect, signature=signature, index_id=row.pk, options=_vector_options(row)
             )
-        return _stores[row.pk, kind]
+        store = _stores[key]
+    if is_new and kind == "pgvector":
+        # It may have been chosen just now. Not under the lock: the database has its own.
+        store.ensure()
+    return store
 
 
 def _vector_options(row: VectorIndex) -> Options:
