@@ -56,7 +56,7 @@ def _account(run: Run, tier: Tier, kept: list[Hit], nearest: list[Hit]) -> Retri
         degraded=tuple(run.degraded),
         embedding_source=source.name if source else None,
         embedding_model=source.model if source else None,
-        vector_store=tiers.store.name if run.used_vector and tiers.store else None,
+        vector_store=run.vector_store,
         fusion=tiers.fusion.kind if tier is Tier.HYBRID else None,
         reranker=run.reranker,
         nearest=tuple(nearest),

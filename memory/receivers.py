@@ -8,6 +8,7 @@ from django.db import transaction
 
 from memory import wiring
 from memory.models import Passage, PassageChange, VectorIndex
+from memory.services import mirror_soon
 
 
 def create_indexes(**_kwargs: Any) -> None:
@@ -23,6 +24,7 @@ def forget_passage(*, instance: Passage, **_kwargs: Any) -> None:
         store.ensure()
         store.delete([instance.pk])
     PassageChange.objects.create(passage_id=instance.pk)
+    mirror_soon.mirror_soon()
 
 
 def forget_files(**_kwargs: Any) -> None:

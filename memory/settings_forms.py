@@ -249,19 +249,39 @@ class QdrantForm(StudioForm):
 
     api_names: ClassVar[Mapping[str, str]] = {entry.api: entry.name for entry in QDRANT_FIELDS}
 
-    qdrant_enabled = _switch(gettext_lazy("Use Qdrant"))
-    qdrant_host = _text(gettext_lazy("Host"))
+    qdrant_enabled = _switch(
+        gettext_lazy("Use Qdrant"),
+        gettext_lazy("Searches ask it first; what is there is copied to it in the background."),
+    )
+    qdrant_host = _text(
+        gettext_lazy("Host"),
+        help_text=gettext_lazy("A name, an address, or a URL; https:// for TLS."),
+    )
     qdrant_port = forms.IntegerField(label=gettext_lazy("Port"), min_value=1, max_value=65_535)
-    qdrant_collection = forms.CharField(label=gettext_lazy("Collection"), max_length=200)
-    qdrant_embedding_model = forms.CharField(label=gettext_lazy("Embedding model"), max_length=200)
+    qdrant_collection = forms.CharField(
+        label=gettext_lazy("Collection"),
+        max_length=200,
+        help_text=gettext_lazy("An alias of the live collection gets this name."),
+    )
+    qdrant_embedding_model = forms.CharField(
+        label=gettext_lazy("Embedding model"),
+        max_length=200,
+        help_text=gettext_lazy("Kept for other clients: vectors are those of every store here."),
+    )
     qdrant_quantization = forms.ChoiceField(
         label=gettext_lazy("Quantization"), choices=QUANTIZATIONS
     )
     qdrant_api_key = _secret(gettext_lazy("API key"))
+    qdrant_forget_key = _switch(gettext_lazy("Remove the stored key"))
 
     def changes(self) -> dict[str, Any]:
         """The cleaned fields by their API names; an untouched secret is left as it is."""
-        return _api_values(QDRANT_FIELDS, dict(self.cleaned_data))
+        values = dict(self.cleaned_data)
+        forgets = values.pop("qdrant_forget_key")
+        changes = _api_values(QDRANT_FIELDS, values)
+        # An empty key removes it; an empty host is a host that is not set.
+        changes["host"] = changes["host"] or ""
+        return changes | {"apiKey": ""} if forgets else changes
 
 
 def settings_form(settings: Settings, models: Iterable[tuple[str, str]]) -> SettingsForm:
@@ -282,8 +302,14 @@ def settings_form(settings: Settings, models: Iterable[tuple[str, str]]) -> Sett
 
 
 def qdrant_form(settings: Settings) -> QdrantForm:
-    """A form that shows where Qdrant is."""
-    return QdrantForm(initial=_initial(QDRANT_FIELDS, settings), auto_id="set-%s")
+    """A form that shows where Qdrant is; that a key is stored, never the key."""
+    form = QdrantForm(initial=_initial(QDRANT_FIELDS, settings), auto_id="set-%s")
+    if settings.qdrant_api_key:
+        field = form.fields["qdrant_api_key"]
+        field.widget.attrs["placeholder"] = _("stored; leave empty to keep it")
+    else:
+        del form.fields["qdrant_forget_key"]
+    return form
 
 
 def _initial(fields: Iterable[Field], settings: Settings) -> dict[str, Any]:

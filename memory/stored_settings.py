@@ -43,6 +43,7 @@ Kind = Literal[
     "floor",
     "model",
     "secret",
+    "port",
 ]
 
 
@@ -155,7 +156,7 @@ FIELDS: Final = (
     ),
     Field("qdrant_enabled", "enabled", "qdrantEnabled", "flag", False),
     Field("qdrant_host", "host", "qdrantHost", "text", ""),
-    Field("qdrant_port", "port", "qdrantPort", "integer", 6333, 1, 65535),
+    Field("qdrant_port", "port", "qdrantPort", "port", 6333),
     Field("qdrant_collection", "collection", "qdrantCollection", "text", "omniroute_memory"),
     Field(
         "qdrant_embedding_model",
@@ -294,6 +295,16 @@ def _integer(entry: Field, value: Any) -> int:
     return min(entry.high, max(entry.low, math.floor(value + 0.5)))
 
 
+def _port(entry: Field, value: Any) -> int:
+    """A number, or one that was stored as a text; one that no port has is told when it is used."""
+    if isinstance(value, str) and _PORT_TEXT.fullmatch(value.strip()):
+        value = float(value)
+    return math.floor(value + 0.5) if _is_number(value) else int(entry.default)
+
+
+_PORT_TEXT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+
+
 def _fraction(entry: Field, value: Any) -> float:
     return min(1.0, max(0.0, float(value))) if _is_number(value) else float(entry.default)
 
@@ -373,4 +384,5 @@ _READERS: Final[Mapping[Kind, Callable[[Field, Any], Any]]] = {
     "floor": _floor,
     "model": _model,
     "secret": _secret,
+    "port": _port,
 }

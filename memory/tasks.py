@@ -7,12 +7,14 @@ from celery.exceptions import Reject
 from django.conf import settings
 
 from memory import jobs
-from memory.services import compaction, embedding, exchange, housekeeping
+from memory.services import compaction, embedding, exchange, housekeeping, mirroring
 
 HANDLERS = {
     "reindex": embedding.fill,
     "import": exchange.run_import,
     "compact": compaction.run,
+    "mirror": mirroring.follow,
+    "backfill": mirroring.backfill,
 }
 
 

@@ -14,6 +14,7 @@ from memory.views import (
     memory_edit,
     playground,
     preferences,
+    qdrant,
     signin,
 )
 
@@ -36,7 +37,11 @@ urlpatterns = [
     path("playground/", playground.index, name="playground"),
     path("engine/", engine.index, name="engine"),
     path("engine/settings/", engine.save_settings, name="settings-save"),
-    path("engine/qdrant/", engine.save_qdrant, name="qdrant-save"),
+    path("engine/qdrant/", qdrant.save, name="qdrant-save"),
+    path("engine/qdrant/test/", qdrant.test, name="qdrant-test"),
+    path("engine/qdrant/search/", qdrant.search, name="qdrant-search"),
+    path("engine/qdrant/clean-up/", qdrant.clean_up, name="qdrant-clean-up"),
+    path("engine/qdrant/build/", qdrant.build, name="qdrant-build"),
     path("engine/password/", engine.save_password, name="password-save"),
     path("engine/reindex/", engine.start_reindex, name="reindex-start"),
     path("engine/rollback/", engine.roll_back, name="engine-rollback"),

@@ -100,8 +100,11 @@ def _texts(ids: Collection[int]) -> Mapping[int, Passage]:
 
 def ensure_indexes() -> None:
     """Create the derived tables where they are missing."""
+    from memory import qdrant_store
+
     keyword_index().ensure()
     local_stores.prepare(connect)
+    qdrant_store.ensure()
     for row in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
         store_for(row).ensure()
 
@@ -241,6 +244,13 @@ def store_for(row: VectorIndex) -> VectorStore:
         # It may have been chosen just now. Not under the lock: the database has its own.
         store.ensure()
     return store
+
+
+def search_stores(row: VectorIndex, chosen: Settings) -> tuple[VectorStore, ...]:
+    """The stores that searches of an index ask, in order; the last one is that of ``store_for``."""
+    from memory import qdrant_store
+
+    return qdrant_store.stores(row, chosen)
 
 
 def _vector_options(row: VectorIndex) -> Options:
@@ -395,5 +405,8 @@ def reset() -> None:
         _wrap = None
         _sources.clear()
         _stores.clear()
+    from memory import qdrant_store
+
     local_stores.reset()
     rerankers.reset()
+    qdrant_store.reset()

@@ -15,7 +15,8 @@ Failure = TypeVar("Failure", bound=EngineError)
 class CircuitBreaker(Generic[Failure]):
     """After ``threshold`` failures in a row, refuses for ``pause_s`` with the last reason.
 
-    After the pause calls go through again; the next failure starts another pause at once.
+    After the pause calls go through again; the next failure starts another pause at once. With
+    ``alone`` only one call goes through after the pause, and the others wait for what it meets.
     """
 
     def __init__(
@@ -24,10 +25,12 @@ class CircuitBreaker(Generic[Failure]):
         threshold: int = 3,
         pause_s: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
+        alone: bool = False,
     ) -> None:
         self._threshold = threshold
         self._pause_s = pause_s
         self._clock = clock
+        self._alone = alone
         self._lock = Lock()
         self._failures = 0
         self._closed_until = 0.0
@@ -37,9 +40,19 @@ class CircuitBreaker(Generic[Failure]):
         """Raise the last failure again while the pause lasts."""
         with self._lock:
             last = self._last
-            if last is None or self._clock() >= self._closed_until:
+            if last is None:
+                return
+            if self._clock() >= self._closed_until:
+                if self._alone:
+                    self._closed_until = self._clock() + self._pause_s
                 return
         raise type(last)(str(last), code=last.code)
+
+    @property
+    def last(self) -> Failure | None:
+        """The failure that it refuses with; None while calls go through."""
+        with self._lock:
+            return self._last
 
     def succeeded(self) -> None:
         """Forget earlier failures."""

@@ -69,6 +69,15 @@ class Streamed:
     chunks: Iterator[bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """An answer as it came, whatever its status. Names of ``headers`` are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class HttpClient:
     """Thread-safe; keeps connections open between requests."""
 
@@ -131,6 +140,29 @@ class HttpClient:
                 asked = error.retry_after
             self._wait(delay_ms(attempt, backoff_ms=limits.backoff_ms, retry_after=asked) / 1000)
             attempt += 1
+
+    def exchange(
+        self,
+        method: str,
+        url: str,
+        content: bytes,
+        headers: Mapping[str, str],
+        limits: Limits | None = None,
+    ) -> Exchanged:
+        """One attempt, and whatever the server says; for clients that read refusals themselves.
+
+        The URL may have a query. Raises ``UrlBlocked`` or ``HttpFailed``.
+        """
+        limits = limits or self._limits
+        target = check_url(url, self._policy, allow_query=True)
+        outgoing = Outgoing(method, target, _sendable(headers), content)
+        with _timed(limits):
+            response = self._send(outgoing, limits, self._policy)
+            try:
+                body = b"".join(_chunks(response, limits.max_bytes))
+                return Exchanged(response.status, _fields(response), body)
+            finally:
+                response.close()
 
     @contextmanager
     def stream(

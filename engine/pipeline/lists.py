@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from engine.errors import EngineError
 from engine.pipeline.run import Run
+from engine.protocols import VectorStore
 from engine.text.match import Matcher
 from engine.text.tokenize import analyzer
-from engine.types import Candidate, Degraded, Match, Purpose, StageEntry
+from engine.types import Candidate, Degraded, Match, Purpose, StageEntry, Vector
 
 
 def recent(run: Run) -> list[tuple[int, float]]:
@@ -47,9 +48,7 @@ def search_vectors(run: Run) -> bool:
     try:
         vector = tiers.source.embed([run.query.text], purpose=Purpose.QUERY)[0]
         run.stage("embed", ())
-        found = tiers.store.search(
-            vector, scope=run.scope, limit=tiers.depth, language=run.language
-        )
+        found = _nearest(run, vector, (tiers.store, *tiers.fallback_stores))
     except EngineError as error:
         return _without_vectors(run, Degraded("vector", error.code, str(error)))
     run.vector = {candidate.passage_id: candidate for candidate in found}
@@ -59,6 +58,26 @@ def search_vectors(run: Run) -> bool:
     if run.query.match is not Match.ANY:
         _keep_matching(run)
     return True
+
+
+def _nearest(run: Run, vector: Vector, stores: Sequence[VectorStore]) -> list[Candidate]:
+    """What the first store that can answer finds; each that cannot is named in ``degraded``.
+
+    Raises what the last one raises.
+    """
+    *earlier, last = stores
+    for store in earlier:
+        try:
+            return _searched(run, vector, store)
+        except EngineError as error:
+            run.degraded.append(Degraded("vectorStore", error.code, str(error)))
+    return _searched(run, vector, last)
+
+
+def _searched(run: Run, vector: Vector, store: VectorStore) -> list[Candidate]:
+    found = store.search(vector, scope=run.scope, limit=run.tiers.depth, language=run.language)
+    run.vector_store = store.name
+    return found
 
 
 def _without_vectors(run: Run, reason: Degraded) -> bool:

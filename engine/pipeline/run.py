@@ -44,6 +44,7 @@ class FusionRule:
 class Tiers:
     """What a retrieval may use. A missing vector half says why in ``vector_off``.
 
+    ``fallback_stores`` are asked one after the other when ``store`` cannot answer.
     ``languages`` are those the embedding model knows (None: all); ``floor`` is the cosine below
     which nothing is relevant; ``has_conversations`` lets turns around a good turn count.
     """
@@ -52,6 +53,7 @@ class Tiers:
     passages: PassageSource
     source: EmbeddingSource | None = None
     store: VectorStore | None = None
+    fallback_stores: tuple[VectorStore, ...] = ()
     vector_off: Degraded | None = None
     notes: tuple[Degraded, ...] = ()
     fusion: FusionRule = FusionRule()
@@ -76,6 +78,7 @@ class Run:
     keyword: dict[int, Candidate] = field(default_factory=dict)
     vector: dict[int, Candidate] = field(default_factory=dict)
     used_vector: bool = False
+    vector_store: str | None = None
     is_fused: bool = False
     reranker: str | None = None
     started: float = field(default_factory=time.perf_counter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from ninja import NinjaAPI
 
-from memory.api import engine, errors, explain, jobs, keys, memories, settings
+from memory.api import engine, errors, explain, jobs, keys, memories, qdrant, settings
 from memory.api.auth import BearerKey, StudioSession
 
 api = NinjaAPI(
@@ -23,5 +23,6 @@ api.add_router("/memory", engine.router)
 api.add_router("/memory", explain.router)
 api.add_router("/memory", memories.router)
 api.add_router("/settings", settings.router)
+api.add_router("/settings", qdrant.router)
 api.add_router("/keys", keys.router)
 api.add_router("/jobs", jobs.router)

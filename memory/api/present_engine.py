@@ -43,12 +43,13 @@ def status_out(status: EngineStatus) -> dict[str, Any]:
 
 def _qdrant(tier: TierState) -> dict[str, Any]:
     is_off = tier.code == "disabled"
+    is_healthy = tier.latency_ms is not None
     return {
         **_tier(tier),
         "enabled": not is_off,
-        "healthy": False,
-        "latencyMs": None,
-        "error": None if is_off else tier.code,
+        "healthy": is_healthy,
+        "latencyMs": tier.latency_ms,
+        "error": None if is_off or is_healthy else tier.code,
     }
 
 

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from memory.api.schemas.engine import PreviewIn, ReindexIn, SummarizeIn
 from memory.api.schemas.memories import MemoryCreate, MemoryUpdate
-from memory.api.schemas.settings import MemorySettingsIn, QdrantSearchIn, QdrantSettingsIn
+from memory.api.schemas.qdrant import QdrantSearchIn, QdrantSettingsIn
+from memory.api.schemas.settings import MemorySettingsIn
 from memory.cases.registry import Case, CaseFile, adapter
 from memory.services import access, settings
 from memory.services.drafts import parse_metadata

@@ -59,6 +59,29 @@ def _texts() -> dict[str, str]:
         "unknown_language": _("The model does not know the language of the query: words only."),
         "url_blocked": _("The address of the embedding service is not allowed."),
         "unavailable": _("The index cannot answer now."),
+        **_qdrant_texts(),
+    }
+
+
+def _qdrant_texts() -> dict[str, str]:
+    return {
+        "not_configured": _("No host of Qdrant is set."),
+        "not_enabled": _("Qdrant is switched off."),
+        "qdrant_unreachable": _("Qdrant cannot be reached."),
+        "qdrant_timeout": _("Qdrant did not answer in time."),
+        "qdrant_auth": _("Qdrant refuses the key, or there is none."),
+        "qdrant_missing": _("The collection is not on the Qdrant server; it is built again."),
+        "qdrant_busy": _("Qdrant asks us to slow down."),
+        "qdrant_error": _("Qdrant failed."),
+        "qdrant_refused": _("Qdrant refused the request."),
+        "qdrant_invalid": _("Qdrant sent an answer that cannot be used."),
+        "qdrant_blocked": _("The address of Qdrant is not allowed."),
+        "qdrant_building": _("The collection in Qdrant is still being built."),
+        "qdrant_behind": _("Qdrant is behind the database."),
+        "qdrant_loading": _("Qdrant is being connected."),
+        "qdrant_name_taken": _("Qdrant has a collection of this name: choose another name."),
+        "qdrant_not_installed": _("The package qdrant-client is not installed."),
+        "collection_name": _("The name of a collection holds letters, digits and . _ - only."),
     }
 
 

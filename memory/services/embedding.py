@@ -21,7 +21,7 @@ from memory.clock import now
 from memory.models import Job, Passage, VectorIndex, VectorMark
 from memory.moment import one_moment
 from memory.passage_reader import PassageReader
-from memory.services import indexes
+from memory.services import indexes, mirror_soon
 
 BATCH: Final = 16
 EAGER_BATCH: Final = 4
@@ -211,6 +211,7 @@ def _embed_marked(
             languages={key: language for key, _text_hash, language in stored},
         )
         index.marks.filter(passage__in=[rows[i].id for i in valid]).delete()
+        mirror_soon.mirror_soon()
     return len(valid), 0
 
 

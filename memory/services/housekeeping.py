@@ -15,7 +15,16 @@ from memory.clock import now
 from memory.errors import Conflict
 from memory.models import ApiKey, Job, Memory, Passage
 from memory.principal import SYSTEM
-from memory.services import audit, compaction, embedding, indexes, passages, reindex, uploads
+from memory.services import (
+    audit,
+    compaction,
+    embedding,
+    indexes,
+    mirroring,
+    passages,
+    reindex,
+    uploads,
+)
 
 logger = logging.getLogger("memory.housekeeping")
 
@@ -55,6 +64,7 @@ def sweep() -> int:
     """Every half minute: send lapsed jobs again, and see to vectors that wait."""
     count = jobs.sweep()
     embedding.resume()
+    mirroring.tend()
     return count
 
 

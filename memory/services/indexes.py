@@ -20,7 +20,7 @@ from django.db.models import F
 from memory import remembered, wiring
 from memory.clock import now
 from memory.models import EngineSettings, Passage, VectorIndex
-from memory.services import passages
+from memory.services import mirror_soon, passages
 from memory.stored_settings import SOURCE_FIELDS, Settings
 
 KEPT: Final = timedelta(days=7)
@@ -160,6 +160,7 @@ def switch(index: VectorIndex) -> bool:
             _retire(earlier)
         row.state, row.activated_at, row.retired_at = State.ACTIVE, now(), None
         row.save(update_fields=["state", "activated_at", "retired_at"])
+        mirror_soon.mirror_soon()
     drop_surplus()
     return True
 

@@ -16,6 +16,7 @@ from memory import row_writer, wiring
 from memory.clock import to_ms
 from memory.models import Memory, Passage, VectorIndex
 from memory.passage_reader import all_to_engine
+from memory.services import mirror_soon
 
 BATCH: Final = 500
 """Memories of one statement: databases limit how many values it may carry."""
@@ -48,6 +49,7 @@ def sync(memories: Sequence[Memory]) -> None:
     text changed are marked for a vector; a change of scope (pin, expiry, session, type) only
     updates the columns.
     """
+    mirror_soon.mirror_soon()
     for start in range(0, len(memories), BATCH):
         batch = memories[start : start + BATCH]
         existing: dict[object, list[Passage]] = {memory.pk: [] for memory in batch}
@@ -58,6 +60,7 @@ def sync(memories: Sequence[Memory]) -> None:
 
 def add(memories: Sequence[Memory]) -> None:
     """Make the passages of memories that were stored just now and have none."""
+    mirror_soon.mirror_soon()
     for start in range(0, len(memories), BATCH):
         _sync(memories[start : start + BATCH], {})
 
@@ -91,6 +94,7 @@ def _plan(plan: _Plan, memory: Memory, rows: Sequence[Passage]) -> None:
 
 def remove(memories: Iterable[Memory]) -> None:
     """Take memories out of every index at once (trash, purge)."""
+    mirror_soon.mirror_soon()
     _remove(list(Passage.objects.filter(memory__in=list(memories)).values_list("pk", flat=True)))
 
 

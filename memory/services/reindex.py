@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from memory import jobs, wiring
+from memory import jobs, qdrant_store, wiring
 from memory.models import Job, Passage, VectorIndex
 from memory.moment import one_moment
 from memory.principal import Principal
-from memory.services import access, audit, embedding, passages
+from memory.services import access, audit, embedding, mirroring, passages
 
 
 def pending() -> int:
@@ -46,8 +46,15 @@ def start(principal: Principal, *, force: bool = False) -> Job:
         )
         if force:
             _rebuild_keywords(job)
+            _rebuild_elsewhere(principal)
         audit.record(principal, "engine.reindex", ids=[job.pk], detail={"force": force})
     return job
+
+
+def _rebuild_elsewhere(principal: Principal) -> None:
+    """Build the collection in Qdrant anew as well, from the vectors that are there."""
+    if qdrant_store.is_on(wiring.settings()) and embedding.active_index() is not None:
+        mirroring.start_build(requested_by=principal.label)
 
 
 def _rebuild_keywords(job: Job) -> None:

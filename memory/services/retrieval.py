@@ -33,6 +33,7 @@ from memory.stored_settings import Settings
 
 if TYPE_CHECKING:
     from engine.embed.cache import CachedSource
+    from engine.protocols import VectorStore
 
 BACKFILL_MS: Final = 60.0
 LOADING_WAIT_S: Final = 0.03
@@ -187,13 +188,15 @@ def tiers(
         source, off = None, Degraded("vector", "loading", "the model is still being loaded")
     reranker, rerank_off = rerankers.chosen_reranker(chosen, source, wiring.http_client)
     entry = entry_of(index) if index and source else None
+    stores, waits = _stores(index, chosen, wait_s) if index and source else ((None,), ())
     return Tiers(
         keyword=wiring.keyword_index(),
         passages=reader,
         source=source,
-        store=wiring.store_for(index) if index and source else None,
+        store=stores[0],
+        fallback_stores=stores[1:],
         vector_off=off,
-        notes=_notes(index) if serving.has_marks else (),
+        notes=(*waits, *(_notes(index) if serving.has_marks else ())),
         fusion=_fusion(chosen),
         languages=entry.scripts if entry else None,
         floor=_floor(chosen, entry),
@@ -202,6 +205,16 @@ def tiers(
         priors=Priors(chosen.recency_weight, chosen.use_weight),
         depth=django_settings.MEMORY_VEC_TOP_K,
     )
+
+
+def _stores(
+    index: VectorIndex, chosen: Settings, wait_s: float | None
+) -> tuple[tuple[VectorStore, ...], tuple[Degraded, ...]]:
+    """The stores to ask in order, without the first while what it needs is being loaded."""
+    first, *others = wiring.search_stores(index, chosen)
+    if not others or wait_s is None or wiring.is_store_ready(first, wait_s=wait_s):
+        return (first, *others), ()
+    return tuple(others), (Degraded("vectorStore", "qdrant_loading", "Qdrant is being connected"),)
 
 
 def _fusion(chosen: Settings) -> FusionRule:

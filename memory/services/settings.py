@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from memory import secretbox, wiring
+from engine.errors import EngineError
+from engine.types import Degraded
+from memory import qdrant_store, secretbox, wiring
 from memory.clock import now
 from memory.errors import Invalid
 from memory.models import EngineSettings, Passage
 from memory.principal import Principal
-from memory.services import access, audit, embedding, indexes, models
+from memory.services import access, audit, embedding, indexes, mirroring, models
+from memory.services.degraded import explain
 from memory.stored_settings import MEMORY_FIELDS, QDRANT_FIELDS, SOURCE_FIELDS, Field, Settings
 
 
@@ -35,13 +39,16 @@ def qdrant_as_json(settings: Settings) -> dict[str, Any]:
 def update(principal: Principal, changes: Mapping[str, Any]) -> Settings:
     """Change memory settings by API name. Values are validated by the caller's schema.
 
-    Another embedding source starts the job that builds its index. Raises ``Invalid`` for a local
-    model that is not installed.
+    Another embedding source starts the job that builds its index. Choosing Qdrant as the vector
+    store, or another instead of it, turns the switch of Qdrant too. Raises ``Invalid`` for a local
+    model that is not installed, or for Qdrant without an address.
     """
     _check_model(changes.get("localModel"))
     with transaction.atomic():
         before, made_by = wiring.settings(), indexes.source_values()
         after = _update(principal, changes, MEMORY_FIELDS)
+        if after.vector_store != before.vector_store:
+            after = _turned(principal, after)
         if any(
             getattr(before, entry.name) != getattr(after, entry.name) for entry in SOURCE_FIELDS
         ):
@@ -75,14 +82,57 @@ def _check_model(name: str | None) -> None:
 
 
 def update_qdrant(principal: Principal, changes: Mapping[str, Any]) -> Settings:
-    """Change Qdrant settings. Switching it on or off also chooses the vector store."""
-    stored = dict(changes)
-    if "enabled" not in stored:
-        return _update(principal, stored, QDRANT_FIELDS)
+    """Change Qdrant settings. Switching it on or off also chooses the vector store.
+
+    Switched on, or pointed elsewhere, it is filled in the background. Raises ``Invalid`` for an
+    address that may not be called and for a name that no collection can have.
+    """
     with transaction.atomic():
-        store = "qdrant" if stored["enabled"] else "auto"
-        _update(principal, {"vectorStore": store}, MEMORY_FIELDS)
-        return _update(principal, stored, QDRANT_FIELDS)
+        before = wiring.settings()
+        after = _update(principal, changes, QDRANT_FIELDS)
+        if "enabled" in changes:
+            store = "qdrant" if changes["enabled"] else "auto"
+            after = _update(principal, {"vectorStore": store}, MEMORY_FIELDS)
+        _check_place(after)
+        _fill_elsewhere(principal, before, after)
+    return after
+
+
+def _turned(principal: Principal, chosen: Settings) -> Settings:
+    """The switch of Qdrant in step with the vector store that was chosen."""
+    is_wanted = chosen.vector_store == "qdrant"
+    if chosen.qdrant_enabled == is_wanted:
+        return chosen
+    if is_wanted and not chosen.qdrant_host:
+        message = _("No host of Qdrant is set.")
+        raise Invalid(message, fields={"vectorStore": message})
+    before = replace(chosen, qdrant_enabled=not is_wanted)
+    after = _update(principal, {"enabled": is_wanted}, QDRANT_FIELDS)
+    _fill_elsewhere(principal, before, after)
+    return after
+
+
+_PLACE: Final = ("qdrant_host", "qdrant_port", "qdrant_collection", "qdrant_quantization")
+
+
+def _check_place(chosen: Settings) -> None:
+    if not chosen.qdrant_host:
+        return
+    try:
+        qdrant_store.place(chosen)
+    except EngineError as error:
+        message = explain(Degraded("qdrant", error.code, str(error)))
+        name = "collection" if error.code == "collection_name" else "host"
+        raise Invalid(message, fields={name: message}) from None
+
+
+def _fill_elsewhere(principal: Principal, before: Settings, after: Settings) -> None:
+    """Have Qdrant filled that was switched on now, or is to be another one."""
+    if not qdrant_store.is_on(after) or embedding.active_index() is None:
+        return
+    is_other = any(getattr(before, name) != getattr(after, name) for name in _PLACE)
+    if is_other or not qdrant_store.is_on(before):
+        mirroring.check_soon(requested_by=principal.label)
 
 
 def _update(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db import transaction
@@ -22,7 +22,8 @@ from memory.services.drafts import MemoryDraft
 from memory.services.embedding import Coverage
 from memory.services.retrieval import LOADING_WAIT_S, RetrieveRequest, retrieve
 from memory.services.status_order import fusion_state, rerank_state
-from memory.services.status_types import State, TierState
+from memory.services.status_qdrant import qdrant_state
+from memory.services.status_types import Facts, State, TierState
 from memory.stored_settings import Settings
 
 HEALTH_KEY: Final = "__health_check__"
@@ -79,13 +80,14 @@ def engine_status(principal: Principal) -> EngineStatus:
     stats = source.stats if source and sees_all else None
     chosen = wiring.settings()
     has_vectors = source is not None and index is not None
+    qdrant = qdrant_state(chosen, index)
     return EngineStatus(
         keyword=_keyword(),
         embedding=_embedding(resolved),
-        vector_store=_vector_store(index, covered),
+        vector_store=_vector_store(index, covered, qdrant),
         fusion=fusion_state(chosen, has_vectors=has_vectors),
         rerank=rerank_state(chosen, _rerank_off(chosen, index)),
-        qdrant=_qdrant(),
+        qdrant=qdrant,
         coverage=covered,
         source=resolved.family if source else None,
         model=source.model if source else None,
@@ -95,6 +97,12 @@ def engine_status(principal: Principal) -> EngineStatus:
         cache_misses=stats.misses if stats else 0,
         cache_size=stats.size if stats else 0,
     )
+
+
+def qdrant_tier(principal: Principal) -> TierState:
+    """The state of Qdrant alone."""
+    access.require(principal, "read")
+    return qdrant_state(wiring.settings(), embedding.active_index())
 
 
 def _rerank_off(chosen: Settings, index: VectorIndex | None) -> Degraded | None:
@@ -159,16 +167,17 @@ def _embedding(resolved: wiring.Resolved) -> TierState:
     return TierState("embedding", state, source.model, explain_health(health), tuple(facts))
 
 
-def _vector_store(index: VectorIndex | None, covered: Coverage) -> TierState:
+def _vector_store(index: VectorIndex | None, covered: Coverage, qdrant: TierState) -> TierState:
     if index is None:
         reason = _("No memory has a vector yet.")
         return TierState("vectorStore", "off", "in-process", reason, code="empty")
+    if qdrant.latency_ms is not None:
+        # It answered a search just now; the index here is not even read into memory for that.
+        return _serving(
+            TierState("vectorStore", "on", "qdrant", "", _facts("qdrant", index, covered)), covered
+        )
     store = wiring.store_for(index)
-    facts = (
-        (_("Store"), store.name),
-        (_("Vectors"), f"{covered.indexed:,}"),
-        (_("Signature"), index.signature),
-    )
+    facts = _facts(store.name, index, covered)
     if covered.indexed >= LARGE and not wiring.is_store_ready(store, wait_s=LOADING_WAIT_S):
         # A status page must not take the seconds that a large index does.
         reason = _("The index is being read into memory; until then searches wait for it.")
@@ -177,19 +186,32 @@ def _vector_store(index: VectorIndex | None, covered: Coverage) -> TierState:
     if not health.available:
         return TierState("vectorStore", "error", store.name, explain_health(health), facts)
     chosen = wiring.settings().vector_store
+    if qdrant.state in ("warn", "error") and chosen == "qdrant":
+        return TierState("vectorStore", "warn", store.name, qdrant.reason, facts, "fallback")
     if chosen not in ("auto", store.name):
         reason = store_off(chosen, local_stores.availability(wiring.connect))
         return TierState("vectorStore", "warn", store.name, reason, facts, "fallback")
     if _are_lost(index, health):
         reason = _("Vectors are lost; “Reindex everything” makes them again.")
         return TierState("vectorStore", "warn", store.name, reason, facts, "lost")
-    if covered.pending:
-        reason = _("%(count)s passages wait for a vector.") % {"count": covered.pending}
-        failed = _last_failure()
-        return TierState(
-            "vectorStore", "warn", store.name, f"{reason} {failed}".strip(), facts, "partial"
-        )
-    return TierState("vectorStore", "on", store.name, store_note(health), facts)
+    return _serving(TierState("vectorStore", "on", store.name, store_note(health), facts), covered)
+
+
+def _facts(name: str, index: VectorIndex, covered: Coverage) -> Facts:
+    return (
+        (_("Store"), name),
+        (_("Vectors"), f"{covered.indexed:,}"),
+        (_("Signature"), index.signature),
+    )
+
+
+def _serving(state: TierState, covered: Coverage) -> TierState:
+    """The state of a store that serves, and how many passages it does not know yet."""
+    if not covered.pending:
+        return state
+    reason = _("%(count)s passages wait for a vector.") % {"count": covered.pending}
+    reason = f"{reason} {_last_failure()}".strip()
+    return replace(state, state="warn", reason=reason, code="partial")
 
 
 def _are_lost(index: VectorIndex, health: Health) -> bool:
@@ -204,16 +226,6 @@ def _last_failure() -> str:
     if job is None or job.state != Job.State.FAILED:
         return ""
     return explain(Degraded("vector", job.error_code, job.message or job.error_code))
-
-
-def _qdrant() -> TierState:
-    chosen = wiring.settings()
-    if not chosen.qdrant_enabled:
-        return TierState("qdrant", "off", "Qdrant", _("Qdrant is switched off."), code="disabled")
-    reason = _("Qdrant is switched on, but this version does not connect to it yet.")
-    host = chosen.qdrant_host
-    facts = ((_("Host"), f"{host}:{chosen.qdrant_port}"),) if host else ()
-    return TierState("qdrant", "warn", "Qdrant", reason, facts, code="not_configured")
 
 
 def health(principal: Principal) -> HealthResult:

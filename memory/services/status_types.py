@@ -19,6 +19,7 @@ class TierState:
     reason: str
     facts: Facts = ()
     code: str = ""
+    latency_ms: float | None = None
 
     @property
     def available(self) -> bool:

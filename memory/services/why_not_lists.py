@@ -113,6 +113,9 @@ def _search_deep(followed: Followed) -> Retrieval:
     source = _Only(followed.passages) if request.match is Match.ANY else reader
     query = replace(query_of(request), limit=1, trace=True)
     lists = replace(every, passages=source, depth=WIDE, floor=None, reranker=None, rerank_off=None)
+    if every.fallback_stores:
+        # A store elsewhere is not made for lists this long; the one here is exact.
+        lists = replace(lists, store=every.fallback_stores[-1], fallback_stores=())
     return run(query, followed.scope, lists)
 
 

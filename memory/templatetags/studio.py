@@ -56,6 +56,7 @@ TIERS: Final[Mapping[str, Promise]] = {
     "keyword": pgettext_lazy("tier", "keyword"),
     "vector": pgettext_lazy("tier", "vector"),
     "hybrid": pgettext_lazy("tier", "hybrid"),
+    "vectorStore": gettext_lazy("Vector store"),
 }
 TIER_STATES: Final[Mapping[str, Promise]] = {
     "on": pgettext_lazy("state of a tier", "on"),
@@ -74,6 +75,8 @@ JOB_KINDS: Final[Mapping[str, Promise]] = {
     "reindex": gettext_lazy("Reindex"),
     "compact": gettext_lazy("Compaction"),
     "import": gettext_lazy("Import"),
+    "mirror": gettext_lazy("Mirror to Qdrant"),
+    "backfill": gettext_lazy("Build in Qdrant"),
 }
 
 

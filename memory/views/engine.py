@@ -21,13 +21,14 @@ from memory.services import (
     jobrows,
     keys,
     models,
+    qdrant,
     reindex,
     rollback,
     settings,
     signin,
     status,
 )
-from memory.settings_forms import QdrantForm, SettingsForm, qdrant_form, settings_form
+from memory.settings_forms import SettingsForm, qdrant_form, settings_form
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest, studio
 from memory.views._render import (
@@ -46,6 +47,8 @@ PARTIALS: Final = {
     "engine-settings": "settings",
     "engine-models": "models",
     "engine-qdrant": "qdrant",
+    "qdrant-state": "qdrant_state",
+    "qdrant-tools": "qdrant_tools",
     "engine-compactions": "compactions",
     "engine-keys": "keys",
     "engine-password": "password",
@@ -58,7 +61,7 @@ JOBS_SHOWN: Final = 10
 def index(request: StudioRequest) -> HttpResponse:
     """The page, or the one region htmx asks for; a poll of running work reads little."""
     target = request.htmx.target if request.htmx else ""
-    context = work(request) if target == "engine-work" else full(request)
+    context = _PARTS.get(target or "", full)(request)
     response = render_page(request, TEMPLATE, context, partials=PARTIALS)
     if target == "engine-work" and not context["active"]:
         response["HX-Trigger"] = "job-ended"
@@ -91,11 +94,23 @@ def full(request: StudioRequest) -> dict[str, Any]:
         "settings_form": settings_form(chosen, models.installed_embedders()),
         "models": models.local_models(request.principal),
         "qdrant_form": qdrant_form(chosen),
+        "qdrant_tier": state.qdrant,
+        "qdrant_job": qdrant.building(),
         "compactions": compaction.recent(request.principal),
         "keys": keys.list_keys(request.principal),
         "has_password": signin.has_password(),
         "password_form": PasswordForm(auto_id="pass-%s"),
     }
+
+
+def qdrant_state(request: StudioRequest) -> dict[str, Any]:
+    """Where Qdrant stands, which changes while a collection is built."""
+    tier = status.qdrant_tier(request.principal)
+    return {"qdrant_tier": tier, "qdrant_job": qdrant.building()}
+
+
+_PARTS: Final = {"engine-work": work, "qdrant-state": qdrant_state}
+"""What a poll of one region reads, where that is less than the page."""
 
 
 @studio("POST")
@@ -110,23 +125,10 @@ def save_settings(request: StudioRequest) -> HttpResponse:
     if form.is_valid():
         try:
             settings.update(request.principal, form.changes())
-            return _saved(request, Notice(_("Settings saved.")), "engine-settings")
+            return saved(request, Notice(_("Settings saved.")), "engine-settings")
         except (Invalid, Conflict) as error:
             form.absorb(error)
-    return _refused(request, "settings_form", form)
-
-
-@studio("POST")
-def save_qdrant(request: StudioRequest) -> HttpResponse:
-    """Change where Qdrant is."""
-    form = QdrantForm(request.POST, auto_id="set-%s")
-    if form.is_valid():
-        try:
-            settings.update_qdrant(request.principal, form.changes())
-            return _saved(request, Notice(_("Qdrant settings saved.")), "engine-qdrant")
-        except (Invalid, Conflict) as error:
-            form.absorb(error)
-    return _refused(request, "qdrant_form", form)
+    return refused(request, "settings_form", form)
 
 
 @studio("POST")
@@ -140,10 +142,10 @@ def save_password(request: StudioRequest) -> HttpResponse:
             user.refresh_from_db()
             update_session_auth_hash(request, user)
             text = _("Password set. From now on you sign in with it.")
-            return _saved(request, Notice(text), "engine-password")
+            return saved(request, Notice(text), "engine-password")
         except Invalid as error:
             form.absorb(error)
-    return _refused(request, "password_form", form)
+    return refused(request, "password_form", form)
 
 
 @studio("POST")
@@ -212,12 +214,14 @@ def changed(request: StudioRequest, notice: Notice, region: str) -> HttpResponse
     return response
 
 
-def _saved(request: StudioRequest, notice: Notice, region: str) -> HttpResponse:
+def saved(request: StudioRequest, notice: Notice, region: str) -> HttpResponse:
+    """What a form that was saved is answered with."""
     return after_change(
         request, notice, fragment=lambda n: changed(request, n, region), page="engine"
     )
 
 
-def _refused(request: StudioRequest, name: str, form: StudioForm) -> HttpResponse:
+def refused(request: StudioRequest, name: str, form: StudioForm) -> HttpResponse:
+    """The form with what is wrong with it."""
     context = full(request) | {name: form}
     return render_page(request, TEMPLATE, context, partials=PARTIALS, status=form.status)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from memory.api.schemas.base import NonEmpty, Shape, Strict, Text, TypeName
+from memory.api.schemas.base import Strict, Text, TypeName
 from memory.services.drafts import json_problem
 from memory.stored_settings import (
     MAX_WEIGHT,
@@ -14,7 +14,6 @@ from memory.stored_settings import (
     FloorName,
     FusionName,
     ListName,
-    QuantizationName,
     RerankKind,
     RerankProtocol,
     SourceName,
@@ -99,65 +98,3 @@ class MemorySettingsIn(Strict):
     use_weight: Share | None = None
     relevance_floor: Floor | FloorName | None = None
     retention_days_by_type: dict[TypeName, Days] | None = None
-
-
-class QdrantSettingsIn(Strict):
-    """PUT ``/api/settings/qdrant``; an empty ``apiKey`` removes the key."""
-
-    enabled: bool | None = None
-    host: Text | None = None
-    port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    collection: NonEmpty | None = None
-    embedding_model: NonEmpty | None = None
-    quantization: QuantizationName | None = None
-    api_key: Text | None = None
-
-
-class QdrantSettingsOut(Shape):
-    """The Qdrant settings; never the key itself."""
-
-    enabled: bool
-    host: str
-    port: int
-    collection: str
-    embedding_model: str
-    quantization: str
-    has_api_key: bool
-    api_key_masked: str | None
-
-
-class QdrantHealthOut(Shape):
-    """Whether the store answers a real search."""
-
-    ok: bool
-    latency_ms: float
-    error: str | None = None
-
-
-class QdrantSearchIn(Strict):
-    """POST ``/api/settings/qdrant/search``."""
-
-    query: NonEmpty
-    top_k: Annotated[int, Field(ge=1, le=50)] = 5
-
-
-class QdrantCleanupOut(Shape):
-    """Result of a clean-up of expired points."""
-
-    ok: bool
-    deleted_count: int
-    retention_days: int
-    error: str | None = None
-
-
-class ModelChoice(Shape):
-    """One embedding model to choose."""
-
-    value: str
-    label: str
-
-
-class ModelChoices(Shape):
-    """Embedding models that a Qdrant collection may name."""
-
-    models: list[ModelChoice]
