@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _lock = threading.Lock()
 _connections: dict[Place, Connection] = {}
-_mirrors: dict[tuple[Place, int, str], Mirror] = {}
+_mirrors: dict[tuple[Place, int, str, int], Mirror] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ def connection(chosen: Settings) -> Connection:
 def mirror(row: VectorIndex, chosen: Settings) -> Mirror:
     """The mirror of an index. Raises ``EngineError``."""
     server, quantization = connection(chosen).server, chosen.qdrant_quantization
-    key = (server.place, row.pk, quantization)
+    key = (server.place, row.pk, quantization, chosen.qdrant_ef_construct)
     with _lock:
         if key not in _mirrors:
-            _mirrors[key] = _mirror(row, server, quantization)
+            _mirrors[key] = _mirror(row, server, chosen)
         return _mirrors[key]
 
 
-def _mirror(row: VectorIndex, server: QdrantServer, quantization: str) -> Mirror:
+def _mirror(row: VectorIndex, server: QdrantServer, chosen: Settings) -> Mirror:
     from engine.embed import means
     from engine.qdrant.mirror import Mirror, Mirrored
 
@@ -85,7 +85,8 @@ def _mirror(row: VectorIndex, server: QdrantServer, quantization: str) -> Mirror
     what = Mirrored(
         index_id=row.pk,
         signature=wiring.store_for(row).signature,
-        quantization=quantization,
+        quantization=chosen.qdrant_quantization,
+        effort=chosen.qdrant_ef_construct,
         centred=is_centred,
         means=means.packaged(entry) if entry is not None else {},
     )

@@ -174,6 +174,10 @@ FIELDS: Final = (
         choices=get_args(QuantizationName),
     ),
     Field("qdrant_api_key", "apiKey", "qdrantApiKey", "secret", ""),
+    Field("qdrant_vector_size", "vectorSize", "qdrantVectorSize", "integer", 1536, 1, 65536),
+    Field(
+        "qdrant_ef_construct", "hnswEfConstruct", "qdrantHnswEfConstruct", "integer", 128, 4, 4096
+    ),
 )
 QDRANT_FIELDS: Final = tuple(entry for entry in FIELDS if entry.name.startswith("qdrant_"))
 SOURCE_FIELDS: Final = tuple(
@@ -236,6 +240,8 @@ class Settings:
     qdrant_embedding_model: str
     qdrant_quantization: str
     qdrant_api_key: str
+    qdrant_vector_size: int
+    qdrant_ef_construct: int
 
     def days_for(self, memory_type: str) -> int:
         """How many days rows of a type are kept in view."""

@@ -22,7 +22,7 @@ from engine.qdrant import states
 from engine.qdrant.centring import centred_rows
 from engine.qdrant.errors import QdrantFailed
 from engine.qdrant.rows import Row, VectorRows
-from engine.qdrant.server import MARKER, QdrantServer
+from engine.qdrant.server import EFFORT_BUILD, MARKER, QdrantServer
 from engine.qdrant.states import BUILDING, LIVE, States
 from engine.types import Signature, Vector
 from engine.vectors.centres import Centres
@@ -45,7 +45,7 @@ class Mirrored:
     """What is mirrored: a vector index, and how its points are kept.
 
     ``centred`` vectors are measured from the means of their languages, ``means`` those that came
-    with the model.
+    with the model. ``effort`` is what the server puts into a graph when it builds one.
     """
 
     index_id: int
@@ -53,6 +53,7 @@ class Mirrored:
     quantization: str = "none"
     centred: bool = False
     means: Mapping[str, Vector] = field(default_factory=dict)
+    effort: int = EFFORT_BUILD
 
     def centres(self, collection: states.Collection) -> Centres:
         """The centres a collection was built with."""
@@ -192,7 +193,9 @@ class Mirror:
 
     def _create(self, made: states.Collection) -> None:
         dim = self.what.signature.dim
-        self._server.create(made.name, dim=dim, quantization=made.quantization)
+        self._server.create(
+            made.name, dim=dim, quantization=made.quantization, effort=self.what.effort
+        )
 
     def _free_name(self) -> str:
         """``<alias>_<signature>_<n>``, with an n that is new to the server and to the database."""

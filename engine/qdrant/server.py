@@ -23,7 +23,7 @@ from engine.qdrant.rows import Row
 from engine.types import Vector
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient
+    from qdrant_client import QdrantClient, models
 
 Answer = TypeVar("Answer")
 
@@ -87,9 +87,7 @@ class QdrantServer:
         """Nearest points of a filter, best first. Bounded by the quick limits."""
         from qdrant_client import models
 
-        quantization = models.QuantizationSearchParams(
-            rescore=True, oversampling=OVERSAMPLING[asked.quantization]
-        )
+        quantization = search_quantization(asked.quantization)
 
         def step() -> list[Found]:
             answer = self._quick.query_points(
@@ -152,7 +150,9 @@ class QdrantServer:
         found = _asked(lambda: self._patient.get_collections())
         return [one.name for one in found.collections]
 
-    def create(self, collection: str, *, dim: int, quantization: str) -> None:
+    def create(
+        self, collection: str, *, dim: int, quantization: str, effort: int = EFFORT_BUILD
+    ) -> None:
         """Make a collection with the indexes that filters need."""
         from qdrant_client import models
 
@@ -160,8 +160,8 @@ class QdrantServer:
             lambda: self._patient.create_collection(
                 collection,
                 vectors_config=models.VectorParams(size=dim, distance=models.Distance.COSINE),
-                hnsw_config=models.HnswConfigDiff(ef_construct=EFFORT_BUILD),
-                quantization_config=_quantization(quantization),
+                hnsw_config=models.HnswConfigDiff(ef_construct=effort),
+                quantization_config=quantization_of(quantization),
             )
         )
         for name, schema in INDEXES.items():
@@ -289,7 +289,15 @@ class QdrantServer:
         return alias == self.place.alias
 
 
-def _quantization(name: str) -> Any:
+def search_quantization(name: str) -> models.QuantizationSearchParams:
+    """How a search deals with quantised vectors: whole ones decide among more than asked for."""
+    from qdrant_client import models
+
+    return models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING[name])
+
+
+def quantization_of(name: str) -> models.ScalarQuantization | models.BinaryQuantization | None:
+    """How a collection quantises its vectors."""
     from qdrant_client import models
 
     if name == "int8":

@@ -82,6 +82,10 @@ class QdrantStore:
         """Vectors stored durably."""
         return self._durable.count()
 
+    def hashes(self, ids: Collection[int]) -> Mapping[int, str]:
+        """The hash each stored vector came with, of those among ``ids``."""
+        return self._durable.hashes(ids)
+
     def search(
         self, vector: Vector, *, scope: Scope, limit: int, language: str = ""
     ) -> list[Candidate]:

@@ -1,11 +1,10 @@
-"""A SQLite database with passages whose vectors are mirrored to the Qdrant double."""
+"""A database with passages whose vectors are mirrored to the Qdrant double."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from engine.net.client import HttpClient
@@ -15,7 +14,7 @@ from engine.qdrant.place import place_of
 from engine.qdrant.server import QdrantServer
 from engine.qdrant.store import QdrantStore
 from engine.testing.fake_qdrant import FakeQdrant, serving
-from engine.testing.vector_world import SIGNATURE, SqliteWorld
+from engine.testing.vector_world import SIGNATURE, PassageWorld
 from engine.types import Candidate, Passage, Scope, Signature, Vector
 
 ALIAS: Final = "memories"
@@ -53,10 +52,10 @@ class FollowedStore(QdrantStore):
 
 
 class QdrantWorld:
-    """Passages in SQLite, points in the double. ``open`` builds the collection when it is new."""
+    """Passages in a database, points in the double; ``open`` builds the collection."""
 
-    def __init__(self, path: Path, qdrant: FakeQdrant, way: Way | None = None) -> None:
-        self.database = SqliteWorld(path)
+    def __init__(self, database: PassageWorld, qdrant: FakeQdrant, way: Way | None = None) -> None:
+        self.database = database
         self.qdrant = qdrant
         self.way = way or Way()
         self.http = HttpClient()
@@ -102,10 +101,10 @@ class QdrantWorld:
 
 
 @contextmanager
-def world(path: Path, way: Way | None = None) -> Iterator[QdrantWorld]:
+def world(database: PassageWorld, way: Way | None = None) -> Iterator[QdrantWorld]:
     """A world over a double of its own."""
     with serving() as qdrant:
-        made = QdrantWorld(path, qdrant, way)
+        made = QdrantWorld(database, qdrant, way)
         try:
             yield made
         finally:

@@ -21,6 +21,7 @@ from engine.testing import qdrant_world
 from engine.testing.contracts_vectors import EVERYONE, X, fill, ids, passage, vector
 from engine.testing.fake_qdrant import Fault
 from engine.testing.qdrant_world import ALIAS, QdrantWorld, Way
+from engine.testing.vector_world import SqliteWorld
 from engine.types import Scope
 
 IMPATIENT = Limits(connect_s=0.2, total_s=0.2, retries=0)
@@ -37,7 +38,7 @@ class Clock:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[QdrantWorld]:
-    with qdrant_world.world(tmp_path / "index.db", Way(follows=False)) as made:
+    with qdrant_world.world(SqliteWorld(tmp_path / "index.db"), Way(follows=False)) as made:
         yield made
 
 

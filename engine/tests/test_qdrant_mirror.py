@@ -13,7 +13,7 @@ from engine.qdrant import mirror as mirroring
 from engine.qdrant.errors import QdrantFailed
 from engine.qdrant.mirror import Mirror, Mirrored
 from engine.qdrant.store import QdrantStore
-from engine.testing import qdrant_world
+from engine.testing import postgres_server, qdrant_world
 from engine.testing.contracts_vectors import (
     ALICE,
     BOB,
@@ -29,15 +29,25 @@ from engine.testing.contracts_vectors import (
 )
 from engine.testing.fake_qdrant import Fault
 from engine.testing.qdrant_world import ALIAS, QdrantWorld, Way
+from engine.testing.vector_world import PassageWorld, PostgresWorld, SqliteWorld
 from engine.types import Signature
 
 BEHIND = Way(follows=False)
 MANY = mirroring.BATCH + 20
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[QdrantWorld]:
-    with qdrant_world.world(tmp_path / "index.db", BEHIND) as made:
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    with postgres_server.running() as running:
+        yield running.url()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[QdrantWorld]:
+    database: PassageWorld = SqliteWorld(tmp_path / "index.db")
+    if request.param == "postgres":
+        database = PostgresWorld(str(request.getfixturevalue("postgres")))
+    with qdrant_world.world(database, BEHIND) as made:
         yield made
 
 
@@ -309,7 +319,7 @@ def test_everything_at_a_place_can_be_forgotten(world: QdrantWorld) -> None:
 def test_centred_points_are_scored_as_the_index_in_this_process_does(tmp_path: Path) -> None:
     means = {"en": vector((0.6, 0.0, 0.0, 0.3)), "ja": vector((0.0, 0.5, 0.2, 0.0))}
     way = Way(follows=True, centred=True, means=means)
-    with qdrant_world.world(tmp_path / "index.db", way) as world:
+    with qdrant_world.world(SqliteWorld(tmp_path / "index.db"), way) as world:
         from engine.vectors.state import Options
 
         world.database.options = Options(centred=True, means=means)

@@ -14,6 +14,7 @@ from memory.cases import (  # noqa: F401
     install_areas,
     model_areas,
     net_areas,
+    qdrant_areas,
     service_areas,
 )
 from memory.cases.registry import CaseFile, adapter_for, agrees, wanted

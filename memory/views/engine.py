@@ -165,7 +165,7 @@ def roll_back(request: StudioRequest) -> HttpResponse:
     if done.is_active:
         text = _("Back to the model %(model)s.")
     notice = Notice(text % {"model": done.index.model})
-    response = _saved(request, notice, "engine-work")
+    response = saved(request, notice, "engine-work")
     if request.htmx:
         # The form with the settings shows what is in force again.
         response["HX-Trigger"] += ", source-changed"
@@ -176,7 +176,7 @@ def roll_back(request: StudioRequest) -> HttpResponse:
 def drop_retired(request: StudioRequest) -> HttpResponse:
     """Drop the index that is kept to go back to."""
     rollback.drop_now(request.principal)
-    return _saved(request, Notice(_("The earlier index is dropped.")), "engine-work")
+    return saved(request, Notice(_("The earlier index is dropped.")), "engine-work")
 
 
 def work_region(request: StudioRequest) -> HttpResponse:
