@@ -14,7 +14,7 @@ from engine.qdrant.place import place_of
 from engine.qdrant.server import QdrantServer
 from engine.qdrant.store import QdrantStore
 from engine.testing.fake_qdrant import FakeQdrant, serving
-from engine.testing.vector_world import SIGNATURE, PassageWorld
+from engine.testing.vector_world import SIGNATURE, InProcessWorld
 from engine.types import Candidate, Passage, Scope, Signature, Vector
 
 ALIAS: Final = "memories"
@@ -54,7 +54,9 @@ class FollowedStore(QdrantStore):
 class QdrantWorld:
     """Passages in a database, points in the double; ``open`` builds the collection."""
 
-    def __init__(self, database: PassageWorld, qdrant: FakeQdrant, way: Way | None = None) -> None:
+    def __init__(
+        self, database: InProcessWorld, qdrant: FakeQdrant, way: Way | None = None
+    ) -> None:
         self.database = database
         self.qdrant = qdrant
         self.way = way or Way()
@@ -101,7 +103,7 @@ class QdrantWorld:
 
 
 @contextmanager
-def world(database: PassageWorld, way: Way | None = None) -> Iterator[QdrantWorld]:
+def world(database: InProcessWorld, way: Way | None = None) -> Iterator[QdrantWorld]:
     """A world over a double of its own."""
     with serving() as qdrant:
         made = QdrantWorld(database, qdrant, way)

@@ -29,7 +29,7 @@ from engine.testing.contracts_vectors import (
 )
 from engine.testing.fake_qdrant import Fault
 from engine.testing.qdrant_world import ALIAS, QdrantWorld, Way
-from engine.testing.vector_world import PassageWorld, PostgresWorld, SqliteWorld
+from engine.testing.vector_world import InProcessWorld, PostgresWorld, SqliteWorld
 from engine.types import Signature
 
 BEHIND = Way(follows=False)
@@ -44,7 +44,7 @@ def postgres() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[QdrantWorld]:
-    database: PassageWorld = SqliteWorld(tmp_path / "index.db")
+    database: InProcessWorld = SqliteWorld(tmp_path / "index.db")
     if request.param == "postgres":
         database = PostgresWorld(str(request.getfixturevalue("postgres")))
     with qdrant_world.world(database, BEHIND) as made:

@@ -10,7 +10,7 @@ import pytest
 from engine.testing import postgres_server, qdrant_world
 from engine.testing.contracts_vectors import VectorScopeContract, VectorStoreContract
 from engine.testing.qdrant_world import WAYS, QdrantWorld
-from engine.testing.vector_world import PassageWorld, PostgresWorld, SqliteWorld
+from engine.testing.vector_world import InProcessWorld, PostgresWorld, SqliteWorld
 
 ON_POSTGRES = "on postgres, "
 
@@ -24,7 +24,7 @@ def server() -> Iterator[str]:
 def opened(request: pytest.FixtureRequest, path: Path) -> Iterator[QdrantWorld]:
     """The world that a parameter names: a way, over SQLite unless it says Postgres."""
     name: str = request.param
-    database: PassageWorld
+    database: InProcessWorld
     if name.startswith(ON_POSTGRES):
         database = PostgresWorld(str(request.getfixturevalue("server")))
     else:
