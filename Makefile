@@ -7,11 +7,11 @@ CELERY := $(VENV)/celery --quiet --app memstudio.celery
 SCRATCH := MEMORY_STUDIO_HOME=$(CURDIR)/.venv/check-home
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run worker beat broker test check lint types imports templates migrations
+.PHONY: help setup setup-dev run worker beat broker test test-servers check lint types imports templates migrations
 .PHONY: format cases bench chaos messages python
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: python ## Make .venv and install what the product needs
 	@$(PYTHON) -m memstudio.bootstrap setup
@@ -30,8 +30,12 @@ broker:
 	@test -n "$$REDIS_URL$$REDIS_URL_FILE$$CELERY_BROKER_URL$$CELERY_BROKER_URL_FILE" || { \
 	  echo "memory studio: set REDIS_URL; without it the studio runs its jobs itself." >&2; exit 2; }
 
-test: setup-dev ## Run every test, in the browser too (options: make test ARGS="-k word")
+test: setup-dev ## Run every test, on servers and in the browser too (options: make test ARGS="-k word")
+	@$(if $(ARGS),,TEST_STACK=servers $(VENV)/python -m pytest -m "not browser" memory memstudio)
 	@$(VENV)/python -m pytest $(ARGS)
+
+test-servers: setup-dev ## Run the API and job suites on Postgres and Redis
+	@TEST_STACK=servers $(VENV)/python -m pytest -m "not browser" $(if $(ARGS),$(ARGS),memory memstudio)
 
 check: lint types imports templates migrations ## Static checks (all of them: make -k check)
 
