@@ -27,6 +27,10 @@ SERVER_BOUNDS: Final = f"""
     SELECT (SELECT MIN(txid) FROM {CHANGES} WHERE txid > 0),
         pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1"""
 SERVER_CHANGED: Final = f"SELECT DISTINCT passage_id FROM {CHANGES} WHERE txid > ? AND txid > 0"
+# Not those that were visible before: nothing is told twice for longer than it takes to ask.
+SERVER_NEWS: Final = f"""{SERVER_CHANGED}
+    AND NOT pg_visible_in_snapshot(txid::text::xid8, CAST(? AS pg_snapshot))"""
+SNAPSHOT: Final = "SELECT pg_current_snapshot()::text"
 RECORD: Final = f"INSERT INTO {CHANGES} (passage_id) VALUES (?)"
 # What a restored copy brings from a server whose numbers were higher.
 FUTURE: Final = f"""
@@ -53,10 +57,23 @@ def bounds(connection: DatabaseConnection) -> tuple[int, int]:
     return low or 1, high or 0
 
 
-def changed(connection: DatabaseConnection, after: int, until: int) -> set[int]:
-    """Passages that changed after one position, up to another (on Postgres, up to now)."""
+def snapshot(connection: DatabaseConnection) -> str:
+    """What is visible now, for ``changed`` to leave out; empty where positions say it all."""
+    if dialect_of(connection) is SQLITE:
+        return ""
+    return str(connection.execute(SNAPSHOT).fetchone()[0])
+
+
+def changed(connection: DatabaseConnection, after: int, until: int, *, told: str = "") -> set[int]:
+    """Passages that changed after one position, up to another (on Postgres, up to now).
+
+    ``told`` is a snapshot taken, outside of a transaction, before an earlier call with the same
+    ``after``: what was visible then is left out.
+    """
     if dialect_of(connection) is SQLITE:
         found = connection.execute(CHANGED, (after, until)).fetchall()
+    elif told:
+        found = connection.execute(SERVER_NEWS, (after, told)).fetchall()
     else:
         found = connection.execute(SERVER_CHANGED, (after,)).fetchall()
     return {int(row[0]) for row in found}

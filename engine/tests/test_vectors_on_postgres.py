@@ -66,6 +66,22 @@ def test_a_vector_that_is_committed_late_is_found(
     assert search(world.open()) == [1, 2, 3]
 
 
+def test_beside_a_long_transaction_what_is_new_is_read_once(
+    world: PostgresWorld, other: PostgresConnection
+) -> None:
+    store = world.open()
+    world.put(passage(1), passage(2), passage(3))
+    with other.transaction():
+        fill(over(other), {1: X})
+        fill(store, {2: Y})
+        assert search(store) == [2]
+        world.connect().execute(SPOIL)
+        fill(store, {3: Z})
+        found = store.search(vector(Y), scope=EVERYONE, limit=2)
+        assert [(c.passage_id, c.score) for c in found] == [(2, 1.0), (3, 0.0)]
+    assert search(store)[0] == 1
+
+
 def test_a_late_commit_is_found_by_an_index_that_was_loaded_while_it_was_open(
     world: PostgresWorld, other: PostgresConnection
 ) -> None:

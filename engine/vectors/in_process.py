@@ -220,16 +220,17 @@ class InProcessIndex:
         if state is None or high < state.seen or low > max(state.seen + 1, state.low):
             state = self._state = self._load(connection, low, high, is_open)
         state.low = low
-        changed = state.unsettled
+        changed, told = state.unsettled, "" if is_open else change_log.snapshot(connection)
         if high != state.seen or not dialect_of(connection).is_serial:
-            changed = change_log.changed(connection, state.seen, high) | changed
+            news = change_log.changed(connection, state.seen, high, told=state.told)
+            changed = news | changed
         if changed:
             state.means(self._table.means(connection))
             state.apply(changed, self._table.read(connection, changed))
         if is_open:
             state.unsettled = changed
         else:
-            state.seen, state.unsettled = high, set()
+            state.seen, state.told, state.unsettled = high, told, set()
         if not (is_open or state.unsettled) and self._upkeep(connection, state):
             other = self._from_files(connection, low, high, newer_than=state.base.position)
             if other is not None:

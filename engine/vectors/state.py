@@ -46,10 +46,10 @@ class Rebuilt:
 class State:
     """The rows of an index. Calls come under the lock of the index; a view needs none.
 
-    ``seen`` is the place in the change log the rows are up to, ``low`` where the log began when it
-    was last read, ``unsettled`` what was read inside an open transaction, ``touched`` what changed
-    since the thread took its view. ``is_unnamed`` tells that the base's files are not yet named in
-    the database.
+    ``seen`` is the place in the change log the rows are up to, ``told`` the snapshot of what was
+    read beyond it, ``low`` where the log began when it was last read, ``unsettled`` what was read
+    inside an open transaction, ``touched`` what changed since the thread took its view.
+    ``is_unnamed`` tells that the base's files are not yet named in the database.
     """
 
     def __init__(self, dim: int, options: Options, *, expected: int = 0) -> None:
@@ -61,6 +61,7 @@ class State:
         self.words = Words()
         self.seen = 0
         self.low = 0
+        self.told = ""
         self.unsettled: set[int] = set()
         self.touched: set[int] = set()
         self.is_unnamed = False
