@@ -35,7 +35,8 @@ SENT_FOR_AT_MOST: Final = timedelta(minutes=10)
 SWEEP_MOST: Final = 1000
 MAX_ATTEMPTS: Final = 3
 MAX_LOST: Final = 10
-"""A job that so many workers have died of is not given to another."""
+MAX_LOST_ON_THE_WAY: Final = 100
+"""A job that so many workers have died of is not given to another; the second where they got on."""
 KEPT: Final = timedelta(days=90)
 BRIEFLY: Final = timedelta(days=1)
 UNASKED: Final = "system"
@@ -233,7 +234,8 @@ def sweep() -> int:
     waiting = Q(state=Job.State.QUEUED, created_at__lt=moment - DISPATCH_GRACE) & (
         Q(lease_until__isnull=True) | Q(lease_until__lt=moment)
     )
-    _give_up(Job.objects.filter(lapsed, attempts__gte=MAX_LOST))
+    hopeless = Q(attempts__gte=MAX_LOST, done=0) | Q(attempts__gte=MAX_LOST_ON_THE_WAY)
+    _give_up(Job.objects.filter(lapsed & hopeless))
     found = Job.objects.filter(lapsed | waiting).order_by("created_at")
     sent = 0
     for job_id, kind, created_at in found.values_list("pk", "kind", "created_at")[:SWEEP_MOST]:

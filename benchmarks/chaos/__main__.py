@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import threading
 import time
+import traceback
 from typing import Any, Final
 
 from benchmarks.chaos import check, load
@@ -30,8 +32,13 @@ def main() -> int:
     options = parser.parse_args()
     # Whoever ends this ends every process of it.
     signal.signal(signal.SIGTERM, lambda *_arguments: sys.exit(1))
-    with installation() as stack:
-        report = run(stack, options.memories, options.clients, options.every)
+    try:
+        with installation() as stack:
+            report = run(stack, options.memories, options.clients, options.every)
+    except BaseException:
+        traceback.print_exc()
+        # Clients never give up, and nothing of theirs is left to answer.
+        os._exit(1)
     print(json.dumps(report, indent=2))
     return 0 if report["good"] else 1
 

@@ -249,13 +249,16 @@ def test_what_the_sweep_has_sent_it_does_not_send_again_at_once(sent: Any) -> No
 
 
 def test_a_job_that_kills_its_workers_is_given_up(sent: Any) -> None:
-    job = _job()
-    jobs.claim(job.pk, "w")
+    job, longer = _job(), _job()
+    for each in (job, longer):
+        jobs.claim(each.pk, "w")
+        _lapse(each)
     Job.objects.update(attempts=jobs.MAX_LOST)
-    _lapse(job)
-    assert jobs.sweep() == 0
+    Job.objects.filter(pk=longer.pk).update(done=7)
+    assert jobs.sweep() == 1
     job.refresh_from_db()
     assert (job.state, job.error_code) == (Job.State.FAILED, "worker_lost")
+    assert sent() == [str(longer.pk)], "who gets on is not hopeless"
 
 
 def test_a_process_that_ends_hands_its_job_back(stopping: None) -> None:
