@@ -18,6 +18,7 @@ FAKE = """
 from django.conf import settings as django_settings
 django_settings.MEMORY_LOCAL_SOURCES = {"multilingual-e5-small": "memory.tests.sources.fake"}
 """
+CALL = "from django.core.management import call_command\n"
 FILL = """
 from memory import jobs
 from memory.models import Job
@@ -57,18 +58,16 @@ def server() -> Iterator[PostgresServer]:
         yield server
 
 
-def _do(place: Path, *arguments: str, url: str = "") -> str:
-    variables = {"DATABASE_URL": url} if url else {}
-    done = manage(place, *arguments, **variables)
+def _look(place: Path, file: Path, *before: str, url: str = "") -> dict[str, Any]:
+    """After some steps write a backup; what searches then find first, and what waits after a write.
+
+    All in one process, because each takes seconds to start.
+    """
+    backup = f'call_command("backup", "{file}", with_vectors=True, with_keys=True)\n'
+    script = "".join([FAKE, CALL, *before, backup, LOOK])
+    done = manage(place, "shell", "-c", script, **({"DATABASE_URL": url} if url else {}))
     assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def _look(place: Path, url: str = "") -> dict[str, Any]:
-    """What searches find first, and what waits after a new memory was stored."""
-    answer: dict[str, Any] = json.loads(
-        _do(place, "shell", "-c", FAKE + LOOK, url=url).rpartition("LOOK")[2]
-    )
+    answer: dict[str, Any] = json.loads(done.stdout.rpartition("LOOK")[2])
     return answer
 
 
@@ -94,20 +93,14 @@ def _same(one: dict[str, list[Any]], other: dict[str, list[Any]]) -> None:
 
 
 def test_from_sqlite_to_postgres_and_back(server: PostgresServer, tmp_path: Path) -> None:
-    url, small, big, back = server.create("moved"), *(tmp_path / name for name in ("a", "b", "c"))
     files = [tmp_path / f"{number}.zip" for number in range(3)]
-    _do(small, "shell", "-c", FAKE + MIGRATE + FILL)
-    _do(small, "backup", str(files[0]), "--with-vectors", "--with-keys")
-    assert "600 memories" in _do(big, "restore", str(files[0]), url=url)
-    _do(big, "backup", str(files[1]), "--with-vectors", "--with-keys", url=url)
+    restores = [f'call_command("restore", "{file}")\n' for file in files]
+    found = _look(tmp_path / "small", files[0], MIGRATE, FILL)
+    assert (found["keyword"], found["marks"]) == ("note7 of tea 茶", 1)
     before = _contents(files[0])
     assert len(before["tables/memory.Memory.jsonl"]) == 600
     assert sum(len(rows) for name, rows in before.items() if name.startswith("vectors/")) == 600
+    assert _look(tmp_path / "big", files[1], restores[0], url=server.create("moved")) == found
     _same(before, _contents(files[1]))
-    found = _look(small)
-    assert (found["keyword"], found["marks"]) == ("note7 of tea 茶", 1)
-    assert _look(big, url=url) == found
-    assert "600 memories" in _do(back, "restore", str(files[1]))
-    _do(back, "backup", str(files[2]), "--with-vectors", "--with-keys")
+    assert _look(tmp_path / "back", files[2], restores[1]) == found
     _same(before, _contents(files[2]))
-    assert _look(back) == found
