@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from django.conf import settings as django_settings
 from django.db import connection
@@ -24,7 +24,7 @@ from engine.postgres import PostgresConnection
 from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, VectorStore
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
-from engine.types import Degraded, Health, Passage, Purpose, Signature
+from engine.types import Degraded, Passage, Purpose, Signature
 from memory import local_stores, rerankers, secretbox, shared_vectors
 from memory.model_facts import LOCAL_FAMILIES, models_dir
 from memory.models import EngineSettings, VectorIndex
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _lock = threading.RLock()
 _sources: dict[tuple[str, ...], CachedSource] = {}
 _stores: dict[tuple[int, str], VectorStore] = {}
-_loading: dict[int, threading.Thread] = {}
 _client: HttpClient | None = None
 _keyword: PostingsIndex | None = None
 _wrap: Callable[[EmbeddingSource], EmbeddingSource] | None = None
@@ -337,53 +336,6 @@ def makes(source: CachedSource, row: VectorIndex) -> bool:
         return str(source.signature) == row.signature
     except EngineError:
         return False
-
-
-class Loadable(Protocol):
-    """What takes its time to load, such as a model or an index, and is loaded by asking."""
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether asking costs no loading."""
-        ...
-
-    def health(self) -> Health:
-        """Load, and say how that went."""
-        ...
-
-
-def is_ready(source: Loadable, *, wait_s: float) -> bool:
-    """Whether a source or store can be asked now; False while it is still being loaded.
-
-    Starts the loading in a thread of its own and waits a little for it. A loading that failed
-    counts as ready: asking tells why.
-    """
-    if source.is_loaded:
-        return True
-    with _lock:
-        thread = _loading.get(id(source))
-        if thread is None or not thread.is_alive():
-            thread = threading.Thread(
-                target=_load, args=(source,), name="model-loading", daemon=True
-            )
-            _loading[id(source)] = thread
-            thread.start()
-    thread.join(wait_s)
-    return not thread.is_alive()
-
-
-def is_store_ready(store: VectorStore, *, wait_s: float) -> bool:
-    """The same for a vector store; one that has nothing to load always is."""
-    is_loadable = hasattr(store, "is_loaded")
-    return not is_loadable or is_ready(cast(Loadable, store), wait_s=wait_s)
-
-
-def _load(source: Loadable) -> None:
-    try:
-        source.health()
-    finally:
-        # A store reads the database through a connection of this thread.
-        connection.close()
 
 
 def wrap_source(wrap: Callable[[EmbeddingSource], EmbeddingSource]) -> None:

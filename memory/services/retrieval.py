@@ -20,7 +20,7 @@ from engine.rank.priors import Priors
 from engine.retrieve import FusionRule, Tiers
 from engine.retrieve import retrieve as run
 from engine.types import Degraded, Fusion, Hit, Match, MemoryType, Mode, Query, Retrieval, Scope
-from memory import rerankers, wiring
+from memory import readiness, rerankers, wiring
 from memory.clock import now
 from memory.errors import Invalid, from_engine
 from memory.model_facts import entry_of
@@ -184,7 +184,7 @@ def tiers(
     serving = serving or serving_now()
     chosen, index, source = serving.chosen, serving.index, serving.source
     off = _why_off(serving.resolved, has_index=index is not None) if source is None else None
-    if source and wait_s is not None and not wiring.is_ready(source, wait_s=wait_s):
+    if source and wait_s is not None and not readiness.is_ready(source, wait_s=wait_s):
         source, off = None, Degraded("vector", "loading", "the model is still being loaded")
     reranker, rerank_off = rerankers.chosen_reranker(chosen, source, wiring.http_client)
     entry = entry_of(index) if index and source else None
@@ -212,7 +212,7 @@ def _stores(
 ) -> tuple[tuple[VectorStore, ...], tuple[Degraded, ...]]:
     """The stores to ask in order, without the first while what it needs is being loaded."""
     first, *others = wiring.search_stores(index, chosen)
-    if not others or wait_s is None or wiring.is_store_ready(first, wait_s=wait_s):
+    if not others or wait_s is None or readiness.is_store_ready(first, wait_s=wait_s):
         return (first, *others), ()
     return tuple(others), (Degraded("vectorStore", "qdrant_loading", "Qdrant is being connected"),)
 

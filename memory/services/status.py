@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from engine.errors import EngineError
 from engine.types import Degraded, Health, Mode
-from memory import local_stores, rerankers, wiring
+from memory import local_stores, readiness, rerankers, wiring
 from memory.errors import ServiceError
 from memory.models import Job, Passage, VectorIndex
 from memory.principal import SYSTEM, Principal
@@ -178,7 +178,7 @@ def _vector_store(index: VectorIndex | None, covered: Coverage, qdrant: TierStat
         )
     store = wiring.store_for(index)
     facts = _facts(store.name, index, covered)
-    if covered.indexed >= LARGE and not wiring.is_store_ready(store, wait_s=LOADING_WAIT_S):
+    if covered.indexed >= LARGE and not readiness.is_store_ready(store, wait_s=LOADING_WAIT_S):
         # A status page must not take the seconds that a large index does.
         reason = _("The index is being read into memory; until then searches wait for it.")
         return TierState("vectorStore", "warn", store.name, reason, facts, "loading")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.types import Health, Tier
-from memory import wiring
+from memory import readiness, wiring
 from memory.principal import Principal
 from memory.services.retrieval import RetrieveRequest, retrieve
 from memory.tests.conftest import Remember, Work
@@ -38,7 +38,7 @@ def test_words_answer_while_the_model_loads(
     LoadingEmbedding.gate.set()
     source = wiring.resolve_source().source
     assert source is not None
-    assert wiring.is_ready(source, wait_s=30)
+    assert readiness.is_ready(source, wait_s=30)
     assert retrieve(alice, request).retrieval.tier is Tier.HYBRID
 
 
@@ -67,7 +67,7 @@ class SlowStore:
 
 def test_a_large_index_is_read_in_the_background() -> None:
     store = SlowStore()
-    assert wiring.is_ready(store, wait_s=0.01) is False
+    assert readiness.is_ready(store, wait_s=0.01) is False
     store.gate.set()
-    assert wiring.is_ready(store, wait_s=30) is True
-    assert wiring.is_ready(store, wait_s=0) is True
+    assert readiness.is_ready(store, wait_s=30) is True
+    assert readiness.is_ready(store, wait_s=0) is True
