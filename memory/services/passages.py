@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.db import connection
+
 from engine.text.chunk import chunks
 from engine.text.language import language_of
 from engine.text.template import embedded_text, indexed_text, speaker_of, text_hash
@@ -193,7 +195,11 @@ def _remove(ids: Collection[int]) -> None:
     # The post_delete receiver takes each one out of both indexes.
     if ids:
         wiring.lock_indexes()
-        Passage.objects.filter(pk__in=list(ids)).delete()
+        rows = Passage.objects.filter(pk__in=list(ids))
+        if connection.features.has_select_for_update:
+            # Their marks go first, and who embeds one locks it before its mark.
+            list(rows.select_for_update().order_by("pk").values_list("pk"))
+        rows.delete()
 
 
 def _log(ids: Iterable[int]) -> None:
