@@ -124,7 +124,8 @@ class PgTextsearchIndex(PostgresIndex):
         sql = self._sql(NEAR).replace("{condition}", condition)
         query = " ".join(_spelled(term) for held in counted.terms for term in held.held_as)
         rows = database.execute(sql, (query, limit * SCANNED, *given)).fetchall()
-        found = [TermRow(*row) for is_within, *row in rows if is_within]
+        # Version 1.0.0 names some rows twice once its index has several segments.
+        found = [TermRow(*row) for row in dict.fromkeys(row[1:] for row in rows if row[0])]
         is_all = len(rows) < limit * SCANNED
         return found if is_all or len(found) >= limit * ENOUGH else None
 
