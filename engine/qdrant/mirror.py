@@ -226,17 +226,19 @@ class Mirror:
         """Apply the log from a collection's position; how many passages were applied."""
         position, count = collection.position, 0
         _low, high = self.rows.bounds()
-        is_serial = dialect_of(self._connect()).is_serial
-        while position < high:
-            until = min(high, position + SPAN) if is_serial else high
+        span = SPAN if dialect_of(self._connect()).is_serial else high
+        while True:
+            until = min(high, position + span)
             changed = sorted(self.rows.changed(position, until))
             for start in range(0, len(changed), BATCH):
                 self._apply(collection, changed[start : start + BATCH])
                 report(count + min(start + BATCH, len(changed)), count + len(changed))
             count += len(changed)
+            if until > position:
+                self.states.move(collection.name, until)
             position = until
-            self.states.move(collection.name, position)
-        return count
+            if position >= high:
+                return count
 
     def _apply(self, collection: states.Collection, passages: Collection[int]) -> None:
         rows = self.rows.read(passages)

@@ -150,10 +150,11 @@ class QdrantStore:
     def _fresh(self, live: states.Collection) -> set[int]:
         """Passages that the mirror has not brought to Qdrant as they are now."""
         rows = self._mirror.rows
-        is_behind = not self._mirror.is_followable(live)
-        if is_behind or rows.behind(live.position, MOST_FRESH) > MOST_FRESH:
+        low, high = rows.bounds()
+        is_followable = low - 1 <= live.position <= high
+        if not is_followable or rows.behind(live.position, MOST_FRESH) > MOST_FRESH:
             raise QdrantFailed("The collection is behind the database.", code="qdrant_behind")
-        return rows.changed(live.position, rows.bounds()[1])
+        return rows.changed(live.position, high)
 
     def _checked(
         self,

@@ -48,8 +48,9 @@ def start() -> int:
 
 
 def warm_up() -> None:
-    """Once, when a process begins: remove files of what is no more, and load the model."""
+    """Once, when a process begins: remove files of what is no more, load what searches need."""
     wiring.remove_orphaned_files()
+    mirroring.warm_up()
     _load_model()
 
 

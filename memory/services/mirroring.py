@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,9 +35,8 @@ def follow(context: jobs.JobContext) -> dict[str, Any]:
         start_build(requested_by=context.params.get(ASKED, jobs.UNASKED))
     count = 0
     for _pass in range(PASSES):
-        applied: int = guarded(lambda: mirror.follow(_report(context)))
-        count += applied
-        if not applied:
+        count += guarded(lambda: mirror.follow(_report(context)))
+        if not mirror.behind(0):
             break
     context.progress(count, count, force=True)
     return {"mirrored": count}
@@ -67,15 +67,22 @@ def start_build(*, requested_by: str = jobs.UNASKED) -> Job | None:
     return order(BACKFILL, requested_by=requested_by)
 
 
-def check_soon(*, requested_by: str) -> Job:
-    """Have the mirror look at a place that was chosen now: it builds there what is missing.
+def check_soon(*, requested_by: str) -> Job | None:
+    """Have a place that was chosen now filled, or what is there already brought up to date.
 
     Somebody asked for it, whatever became of earlier builds.
     """
+    found = _mirror()
+    if found is None:
+        return None
+    mirror, _guarded = found
+    live = mirror.live()
+    if live is None or live.quantization != mirror.what.quantization:
+        return start_build(requested_by=requested_by)
+    # Whether the server still has it, the job finds out.
+    params = {ASKED: requested_by}
     return jobs.enqueue(
-        jobs.Order(
-            FOLLOW, params={ASKED: requested_by}, dedupe_key=FOLLOW, requested_by=requested_by
-        )
+        jobs.Order(FOLLOW, params=params, dedupe_key=FOLLOW, requested_by=requested_by)
     )
 
 
@@ -93,6 +100,15 @@ def build_again(principal: Principal) -> qdrant.Tried:
     job = start_build(requested_by=principal.label)
     audit.record(principal, "qdrant.build", ids=[job.pk] if job else [])
     return qdrant.Tried(True, 0)
+
+
+def warm_up() -> None:
+    """Load Qdrant's client where it is on, so that no search waits for it or goes on without."""
+    if qdrant_store.is_on(wiring.settings()):
+        from engine.qdrant.server import load
+
+        with contextlib.suppress(EngineError):
+            load()
 
 
 def tend() -> bool:

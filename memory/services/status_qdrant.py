@@ -48,19 +48,19 @@ def _with_health(found: Health, facts: Facts, chosen: Settings, index: VectorInd
         reason = f"{explain_health(found)} {_('Searches use the index here.')}"
         return TierState("qdrant", "error", NAME, reason, facts, code)
     facts = (*facts, *_held(found))
-    took = found.detail.get("took_ms")
+    took, behind = found.detail.get("took_ms"), found.detail.get("behind")
     latency = float(took) if isinstance(took, int | float) else None
-    reason = _building(True) if job is not None else _waiting(found)
-    if not reason and (held := qdrant.model_note(chosen, index)):
-        # Nothing is limited by it: one signature serves every store.
-        reason = _("It holds vectors of %(model)s, not of the model named in its settings.") % {
-            "model": held
-        }
-        return TierState("qdrant", "on", NAME, reason, facts, latency_ms=latency)
-    state = TierState("qdrant", "warn" if reason else "on", NAME, reason, facts)
-    return TierState(
-        state.name, state.state, NAME, reason, facts, "partial" if reason else "", latency
-    )
+    if job is not None:
+        return TierState("qdrant", "warn", NAME, _building(True), facts, "partial", latency)
+    # Nothing is limited by the rest: searches see what is under way, one signature serves all.
+    reason = _waiting(behind) or _other_model(chosen, index)
+    return TierState("qdrant", "on", NAME, reason, facts, latency_ms=latency)
+
+
+def _other_model(chosen: Settings, index: VectorIndex) -> str:
+    held = qdrant.model_note(chosen, index)
+    text = _("It holds vectors of %(model)s, not of the model named in its settings.")
+    return text % {"model": held} if held else ""
 
 
 def _facts(chosen: Settings) -> Facts:
@@ -90,8 +90,7 @@ def _building(is_at_work: bool) -> str:
     return _("The collection is not built yet: “Reindex everything” builds it.")
 
 
-def _waiting(found: Health) -> str:
-    behind = found.detail.get("behind")
+def _waiting(behind: object) -> str:
     if not isinstance(behind, int) or behind == 0:
         return ""
     return _("%(count)s changes are on their way; searches see them already.") % {"count": behind}

@@ -9,7 +9,7 @@ from engine.testing.fake_qdrant import FakeQdrant
 from engine.types import Mode
 from memory import qdrant_store, wiring
 from memory.principal import SYSTEM, Principal
-from memory.services import settings
+from memory.services import embedding, settings
 from memory.services.retrieval import RetrieveRequest, retrieve
 from memory.tests.asking import contents
 
@@ -31,6 +31,13 @@ def by_meaning(
     view = retrieve(principal, RetrieveRequest(query, mode=Mode.VECTOR, **fields))
     degraded = [(item.tier, item.code) for item in view.retrieval.degraded]
     return contents(view), view.retrieval.vector_store, degraded
+
+
+def local_name() -> str:
+    """The name of the store of this machine."""
+    index = embedding.active_index()
+    assert index is not None
+    return wiring.store_for(index).name
 
 
 def payloads(server: FakeQdrant) -> dict[int, dict[str, Any]]:

@@ -12,6 +12,7 @@ from memory.models import AuditEntry
 from memory.principal import SCOPES, Principal
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Remember, Work
+from memory.tests.qdrant_server import local_name
 from memory.tests.rest import refusal
 
 Api = Callable[..., Any]
@@ -126,7 +127,7 @@ def test_an_answer_says_which_store_served_and_why(filled: Any, server: FakeQdra
     answer = filled.call("POST", path, body).json()
     resolution = answer["resolution"]
     assert answer["memories"][0]["key"] == "drink"
-    assert resolution["vectorStore"] == "in-process"
+    assert resolution["vectorStore"] == local_name()
     assert resolution["degraded"] == [
         {
             "tier": "vectorStore",

@@ -25,7 +25,7 @@ from memory.services import (
 )
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Remember, Work
-from memory.tests.qdrant_server import ALIAS, by_meaning, payloads, switch_on
+from memory.tests.qdrant_server import ALIAS, by_meaning, local_name, payloads, switch_on
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_switched_off_it_is_not_asked_and_on_again_it_goes_on(
     asked = len(server.calls)
     remember(alice, "likes black tea", key="b")
     work()
-    assert by_meaning(alice, "tea")[1:] == ("in-process", [])
+    assert by_meaning(alice, "tea")[1:] == (local_name(), [])
     assert not mirroring.tend()
     assert len(server.calls) == asked
     before = server.shards.aliases[ALIAS]

@@ -21,7 +21,7 @@ from memory.services import (
 from memory.tasks import HANDLERS
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Remember, Work
-from memory.tests.qdrant_server import by_meaning, pass_pause, payloads, switch_on
+from memory.tests.qdrant_server import by_meaning, local_name, pass_pause, payloads, switch_on
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_an_outage_loses_nothing_and_ends_by_itself(
     work()
     found, store, degraded = by_meaning(alice, "tea")
     assert sorted(found) == ["likes black tea", "likes green tea"]
-    assert (store, degraded) == ("in-process", [("vectorStore", "qdrant_unreachable")])
+    assert (store, degraded) == (local_name(), [("vectorStore", "qdrant_unreachable")])
     failed = Job.objects.get(kind="mirror", state=Job.State.FAILED)
     assert failed.error_code == "qdrant_unreachable"
     assert not mirroring.tend()
@@ -78,7 +78,7 @@ def test_the_sweep_builds_again_what_the_server_has_lost(
     for name in list(server.shards.collections):
         server.shards.drop(name)
     found, store, degraded = by_meaning(alice, "tea")
-    assert (found, store) == (["likes green tea"], "in-process")
+    assert (found, store) == (["likes green tea"], local_name())
     assert degraded == [("vectorStore", "qdrant_missing")]
     housekeeping.tick()
     work()
@@ -145,7 +145,7 @@ def test_a_slow_server_is_waited_for_once(
     server.fail(Fault(is_slow=True))
     begun = time.monotonic()
     for _ in range(5):
-        assert by_meaning(alice, "tea")[:2] == (["likes green tea"], "in-process")
+        assert by_meaning(alice, "tea")[:2] == (["likes green tea"], local_name())
     assert time.monotonic() - begun < 4.0
     server.fail(None)
     pass_pause()
