@@ -29,7 +29,8 @@ Answer = TypeVar("Answer")
 
 QUICK: Final = Limits(connect_s=1.0, total_s=2.0, retries=0)
 """A search waits no longer for a server that is down or slow."""
-PATIENT: Final = Limits(connect_s=3.0, total_s=60.0, retries=0)
+PATIENT: Final = Limits(connect_s=3.0, total_s=20.0, retries=0)
+"""A job that mirrors waits this long for one batch; other jobs wait behind it."""
 MARKER: Final = 0
 """Point that is no passage: it tells how far the collection follows the log."""
 TRIAL_DIM: Final = 4

@@ -16,15 +16,22 @@ from memory.errors import Conflict, NotFound
 from memory.models import Job
 from memory.principal import Principal
 from memory.services import access, audit
+from memory.services.mirror_soon import FOLLOW
 
 LATE: Final = timedelta(minutes=2)
 """So long even a lost message takes to come again."""
 
 
-def list_jobs(principal: Principal, *, limit: int = 20) -> list[Job]:
-    """Newest jobs the caller may see: all for a manager, its own for a key."""
+def list_jobs(principal: Principal, *, limit: int = 20, is_brief: bool = False) -> list[Job]:
+    """Newest jobs the caller may see: all for a manager, its own for a key.
+
+    ``is_brief`` leaves out what follows every write by itself and went well.
+    """
     access.require(principal, "read")
-    return list(_visible(principal)[:limit])
+    rows = _visible(principal)
+    if is_brief:
+        rows = rows.exclude(kind=FOLLOW, state=Job.State.SUCCEEDED)
+    return list(rows[:limit])
 
 
 def get(principal: Principal, job_id: str | uuid.UUID) -> Job:

@@ -70,7 +70,7 @@ def index(request: StudioRequest) -> HttpResponse:
 
 def work(request: StudioRequest) -> dict[str, Any]:
     """Coverage and jobs, which change while work runs."""
-    jobs = jobrows.list_jobs(request.principal, limit=JOBS_SHOWN)
+    jobs = jobrows.list_jobs(request.principal, limit=JOBS_SHOWN, is_brief=True)
     return {
         "coverage": status.coverage(request.principal),
         "jobs": jobs,
@@ -83,7 +83,7 @@ def full(request: StudioRequest) -> dict[str, Any]:
     """Everything on the page."""
     state = status.engine_status(request.principal)
     chosen = settings.get()
-    jobs = jobrows.list_jobs(request.principal, limit=JOBS_SHOWN)
+    jobs = jobrows.list_jobs(request.principal, limit=JOBS_SHOWN, is_brief=True)
     return {
         "tiers": tier_cards(state),
         "coverage": state.coverage,
