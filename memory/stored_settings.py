@@ -154,6 +154,7 @@ FIELDS: Final = (
         "auto",
         choices=get_args(FloorName),
     ),
+    Field("mcp_seed_names", "mcpSeedNames", "memoryMcpSeedNames", "flag", False),
     Field("qdrant_enabled", "enabled", "qdrantEnabled", "flag", False),
     Field("qdrant_host", "host", "qdrantHost", "text", ""),
     Field("qdrant_port", "port", "qdrantPort", "port", 6333),
@@ -233,6 +234,7 @@ class Settings:
     recency_weight: float
     use_weight: float
     relevance_floor: float | str
+    mcp_seed_names: bool
     qdrant_enabled: bool
     qdrant_host: str
     qdrant_port: int

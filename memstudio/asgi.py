@@ -19,11 +19,16 @@ def build(services: Sequence[Service]) -> Front:
         threads=settings.MEMORY_STUDIO_THREADS,
         max_body_bytes=settings.MEMORY_STUDIO_MAX_BODY_BYTES,
     )
+    # Not before Django is set up, which importing the WSGI application does.
+    from memory.mcp.mount import Mount
+
+    mcp = Mount()
     mounts: dict[str, AsgiApplication] = {
         health.ALIVE: health.alive,
         health.READY: health.Ready(health.database_is_ready),
+        "/mcp": mcp,
     }
-    return Front(bridge, mounts=mounts, services=services)
+    return Front(bridge, mounts=mounts, services=[*services, mcp])
 
 
 def worker_services() -> list[Service]:

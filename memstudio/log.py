@@ -28,6 +28,8 @@ def config(level: str) -> dict[str, Any]:
             "django.security.DisallowedHost": {"filters": ["no_traceback"]},
             # The jobs log their own end; Celery would log each a second time.
             "celery": {"level": "ERROR"},
+            # What a client sends wrongly is in its answer.
+            "mcp": {"level": "ERROR"},
             "kombu": {"level": "ERROR"},
         },
     }

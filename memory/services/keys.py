@@ -108,7 +108,19 @@ def rotate(principal: Principal, reference: str) -> tuple[ApiKey, str]:
 
 def authenticate(secret: str) -> Principal:
     """The principal of a bearer secret. Raises ``Unauthorized``."""
-    key = ApiKey.objects.filter(secret_hash=_hash(secret)).first() if secret else None
+    return _used(ApiKey.objects.filter(secret_hash=_hash(secret)).first() if secret else None)
+
+
+def acting(reference: str | None = None) -> Principal:
+    """The principal of a key named by public id or name; without one, of the default key.
+
+    For commands on the machine itself, which need no secret. Raises ``NotFound``, and
+    ``Unauthorized`` for a key that was revoked or has expired.
+    """
+    return _used(access.find(reference) if reference else access.default_key())
+
+
+def _used(key: ApiKey | None) -> Principal:
     moment = now()
     if key is None or key.revoked_at or (key.expires_at and key.expires_at <= moment):
         raise Unauthorized(_("The API key is not valid."))

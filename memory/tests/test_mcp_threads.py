@@ -1,0 +1,41 @@
+"""Work in threads hears that nobody waits any more."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from memory.mcp.threads import ServiceThreads
+
+
+@pytest.fixture
+def threads() -> Iterator[ServiceThreads]:
+    made = ServiceThreads(1)
+    yield made
+    made.close()
+
+
+def test_work_answers(threads: ServiceThreads, transactional_db: None) -> None:
+    assert asyncio.run(threads.run(lambda _stop: 7)) == 7
+
+
+def test_a_cancelled_call_tells_its_work(threads: ServiceThreads, transactional_db: None) -> None:
+    begun, told = threading.Event(), threading.Event()
+
+    def work(stop: threading.Event) -> None:
+        begun.set()
+        assert stop.wait(10)
+        told.set()
+
+    async def cancel_it() -> None:
+        call = asyncio.create_task(threads.run(work))
+        await asyncio.to_thread(begun.wait, 10)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    asyncio.run(cancel_it())
+    assert told.wait(10)
