@@ -15,6 +15,7 @@ from memory.cases.registry import Case, CaseFile, adapter
 from memory.services import access, settings
 from memory.services.drafts import parse_metadata
 from memory.stored_settings import normalise
+from memory.type_names import current_type
 
 _ROUTES: Final[dict[str, type[BaseModel]]] = {
     "POST /api/memory": MemoryCreate,
@@ -53,6 +54,13 @@ def settings_normalise(case: Case, _file: CaseFile) -> dict[str, Any]:
 def metadata_parse(case: Case, _file: CaseFile) -> dict[str, Any]:
     """Metadata of stored text."""
     return parse_metadata(case["input"]["raw"])
+
+
+@adapter("cli_type")
+def cli_type(case: Case, _file: CaseFile) -> dict[str, str]:
+    """The type that the command line sends, and whether it warns."""
+    sent, warning = current_type(case["input"]["type"])
+    return {"sent": sent, "stderr": "deprecation warning" if warning else ""}
 
 
 @adapter("owner")

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.core import signing
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
@@ -15,13 +16,16 @@ from django.utils.translation import gettext as _
 from memory.clock import now
 from memory.errors import Conflict, Invalid, Unauthorized
 from memory.models import ApiKey
-from memory.principal import SCOPES, Principal
+from memory.principal import SCOPES, Principal, studio_user
 from memory.services import access, audit
 from memory.services.drafts import is_storable
 
 PREFIX: Final = "ms_"
 MAX_NAME: Final = 120
 USE_RESOLUTION: Final = timedelta(minutes=1)
+LOCAL_PREFIX: Final = "mslocal_"
+LOCAL_SALT: Final = "memory.services.keys.local_pass"
+LOCAL_LIFE: Final = timedelta(minutes=1)
 
 
 def _hash(secret: str) -> str:
@@ -108,7 +112,27 @@ def rotate(principal: Principal, reference: str) -> tuple[ApiKey, str]:
 
 def authenticate(secret: str) -> Principal:
     """The principal of a bearer secret. Raises ``Unauthorized``."""
+    if secret.startswith(LOCAL_PREFIX):
+        return _of_local_pass(secret)
     return _used(ApiKey.objects.filter(secret_hash=_hash(secret)).first() if secret else None)
+
+
+def local_pass(reference: str = "") -> str:
+    """A bearer secret for commands on the machine itself, which hold the secret key of the
+    installation: for a key named by public id or name, or, without one, for every owner.
+
+    It is good for a minute.
+    """
+    return LOCAL_PREFIX + signing.dumps({"key": reference}, salt=LOCAL_SALT)
+
+
+def _of_local_pass(secret: str) -> Principal:
+    try:
+        held = signing.loads(secret.removeprefix(LOCAL_PREFIX), salt=LOCAL_SALT, max_age=LOCAL_LIFE)
+    except signing.BadSignature:
+        raise Unauthorized(_("The API key is not valid.")) from None
+    reference = str(held["key"])
+    return acting(reference) if reference else studio_user("command line")
 
 
 def acting(reference: str | None = None) -> Principal:

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from memstudio import home, serving, startup
+from memstudio import address, home, serving, startup
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
@@ -33,7 +33,8 @@ class Command(BaseCommand):
         with _home_held():
             serving.check_address(host, port)
             startup.prepare()
-            self._serve(host, port, has_worker=not options["no_worker"])
+            with address.published(settings.MEMORY_STUDIO_HOME, serving.base_url(host, port)):
+                self._serve(host, port, has_worker=not options["no_worker"])
             serving.leave()
 
     def _serve(self, host: str, port: int, *, has_worker: bool) -> None:
