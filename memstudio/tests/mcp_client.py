@@ -7,15 +7,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
+import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
+
+from memory.tests.own_stack import DROPPED
+from memstudio.tests.test_studio import Studio, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
@@ -31,8 +36,24 @@ print(json.dumps({{name: keys.create(SYSTEM, name, scopes=wanted[name])[1] for n
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """The environment of a process that works on a home."""
-    return {**os.environ, "MEMORY_STUDIO_HOME": str(home), **more}
+    """The environment of a process that works on a home, with everything in that home."""
+    kept = {name: value for name, value in os.environ.items() if name not in DROPPED}
+    return {**kept, "MEMORY_STUDIO_HOME": str(home), **more}
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[Studio]:
+    """A studio that serves a home, with everything in that home."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in DROPPED:
+            patch.delenv(name, raising=False)
+        studio = Studio(home, free_port())
+    try:
+        studio.wait_until_up()
+        yield studio
+    finally:
+        studio.process.kill()
+        studio.end()
 
 
 def manage(home: Path, *arguments: str) -> str:

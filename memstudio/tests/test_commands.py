@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from memory.models import ApiKey, Job, Memory
 from memory.services import signin
 from memstudio import address, home
 from memstudio.cli.api import CONFLICT, DENIED, MISSING, REFUSED, UNREACHABLE, USAGE
-from memstudio.tests.mcp_client import ROOT, environment, manage
+from memstudio.tests.mcp_client import ROOT, environment, manage, serving
 from memstudio.tests.test_studio import Studio, free_port
 
 
@@ -192,12 +191,8 @@ def test_an_address_counts_only_while_a_studio_holds_the_home(tmp_path: Path) ->
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Studio]:
-    studio = Studio(tmp_path, free_port())
-    try:
-        studio.wait_until_up()
+    with serving(tmp_path) as studio:
         yield studio
-    finally:
-        studio.stop(signal.SIGKILL)
 
 
 def test_commands_talk_to_the_studio_that_runs(served: Studio) -> None:

@@ -17,8 +17,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from memory.mcp.tools import TOOLS
-from memstudio.tests.mcp_client import given, make_keys, over_http, refused
-from memstudio.tests.test_studio import Studio, free_port
+from memstudio.tests.mcp_client import given, make_keys, over_http, refused, serving
+from memstudio.tests.test_studio import Studio
 
 READS = {"memory_search", "memory_read", "memory_why"}
 WRITES = {"memory_add", "memory_update", "memory_delete", "memory_clear"}
@@ -64,17 +64,13 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    studio = Studio(tmp_path_factory.mktemp("mcp"), free_port())
-    try:
-        studio.wait_until_up()
+    with serving(tmp_path_factory.mktemp("mcp")) as studio:
         both = ["read", "write"]
         secrets = make_keys(studio.home, alice=both, bob=both, reader=["read"], chief=["manage"])
         with httpx2.Client(base_url=studio.url, timeout=30) as http:
             yield World(studio, secrets, http)
         code, said = studio.stop(signal.SIGINT)
         assert (code, said) == (0, "")
-    finally:
-        studio.process.kill()
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
