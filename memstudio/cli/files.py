@@ -98,12 +98,12 @@ def warm_up(api: Api) -> None:
     """Load the model where this process searches itself: a search does not wait for one."""
     if not api.is_local:
         return
-    from memory import wiring
+    from memory import readiness
     from memory.services.retrieval import serving_now
 
     source = serving_now().source
     if source is not None:
-        wiring.is_ready(source, wait_s=MODEL_WAIT_S)
+        readiness.is_ready(source, wait_s=MODEL_WAIT_S)
 
 
 def _principal(options: Mapping[str, Any]) -> Principal:
