@@ -72,6 +72,17 @@ class RerankFailed(EngineError):
     code = "request_failed"
 
 
+class BackendFailed(EngineError):
+    """A memory backend failed.
+
+    Codes: ``no_key``, ``rate_limited``, ``timeout``, ``unreachable``, ``request_failed``,
+    ``invalid_response``, ``too_large``, ``url_blocked``, ``outside_vault`` (a path that would leave
+    the folder), ``not_found`` (the place it is configured for is not there), ``not_registered``.
+    """
+
+    code = "request_failed"
+
+
 class Cancelled(EngineError):
     """The caller asked a long operation to stop."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
+from engine.records import Changes, Draft, Filter, Page, Record, Search
 from engine.types import (
     Candidate,
     Health,
@@ -239,17 +240,50 @@ class TextGenerator(Protocol):
 
 
 class MemoryBackend(Protocol):
-    """A store of memories other than our own tables (first seed, MemoryBackend)."""
+    """A store of memories, our own tables or another (first seed, MemoryBackend).
+
+    Ids are the backend's own. Everything but ``health`` raises ``BackendFailed``, and nothing
+    else; an id that a backend cannot have is one it does not know.
+    """
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Name in the settings."""
+        ...
 
     @property
     def display_name(self) -> str: ...
 
-    def create(self, draft: Mapping[str, object]) -> Mapping[str, object]: ...
-    def get(self, memory_id: str) -> Mapping[str, object] | None: ...
-    def update(self, memory_id: str, changes: Mapping[str, object]) -> bool: ...
-    def delete(self, memory_id: str) -> bool: ...
-    def search(self, query: str, *, owner: str, limit: int) -> list[Mapping[str, object]]: ...
-    def health(self) -> Health: ...
+    def initialize(self) -> None:
+        """Get ready to serve; raises when it cannot."""
+        ...
+
+    def shutdown(self) -> None:
+        """Let go of connections; the backend may be used again."""
+        ...
+
+    def create(self, draft: Draft) -> Record:
+        """Store a new record, whatever others with the same key there are."""
+        ...
+
+    def get(self, record_id: str) -> Record | None: ...
+
+    def update(self, record_id: str, changes: Changes) -> bool:
+        """Change some fields; False when there is no such record."""
+        ...
+
+    def delete(self, record_id: str) -> bool:
+        """Remove a record; False when there is none."""
+        ...
+
+    def list_records(self, wanted: Filter) -> Page:
+        """One page, newest first."""
+        ...
+
+    def search(self, wanted: Search) -> list[Record]:
+        """What fits a query, best first, within its owner, type and session."""
+        ...
+
+    def health(self) -> Health:
+        """Whether a real call works now, with ``latency_ms`` in its detail. Never raises."""
+        ...

@@ -63,6 +63,8 @@ class Tier(StrEnum):
     KEYWORD = "keyword"
     VECTOR = "vector"
     HYBRID = "hybrid"
+    BACKEND = "backend"
+    """Another store of memories, which is primary and searches by itself."""
 
 
 class Fusion(StrEnum):

@@ -126,10 +126,17 @@ class HttpClient:
         content: bytes,
         headers: Mapping[str, str],
         limits: Limits | None = None,
+        *,
+        query: str = "",
     ) -> bytes:
-        """The body of a successful answer. Raises ``UrlBlocked`` or ``HttpFailed``."""
+        """The body of a successful answer. Raises ``UrlBlocked`` or ``HttpFailed``.
+
+        ``query`` is that of the request, encoded; a URL as configured has none.
+        """
         limits = limits or self._limits
-        outgoing = Outgoing(method, check_url(url, self._policy), _sendable(headers), content)
+        whole = f"{url}?{query}" if query else url
+        target = check_url(whole, self._policy, allow_query=bool(query))
+        outgoing = Outgoing(method, target, _sendable(headers), content)
         attempt = 0
         while True:
             try:

@@ -114,7 +114,7 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(size)
             self._send(provider.answer(Request(self.command, self.path, headers, body)))
 
-        do_GET = do_POST
+        do_GET = do_PUT = do_PATCH = do_DELETE = do_POST
 
         def log_message(self, format: str, *args: object) -> None:
             """Quiet."""
