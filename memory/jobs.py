@@ -43,7 +43,7 @@ UNASKED: Final = "system"
 """Who orders the jobs that follow a write by themselves."""
 PROGRESS_EVERY_S: Final = 0.25
 TASK: Final = "memory.run_job"
-BULK_KINDS: Final = frozenset({"reindex", "backfill"})
+BULK_KINDS: Final = frozenset({"reindex", "backfill", "backend-copy", "backend-pull"})
 """Kinds that may run for hours; everything else must not wait behind them."""
 WORKERS: Final = frozenset({"studio", "worker"})
 """Roles whose jobs another process may go on with; a request waits for its answer."""

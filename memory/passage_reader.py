@@ -44,6 +44,17 @@ class PassageReader:
             WHERE p.ordinal = 0 AND {condition} ORDER BY p.created_ms DESC, p.id DESC LIMIT ?"""
         return [row[0] for row in _rows(sql, [*params, limit])]
 
+    def firsts(self, parents: Collection[str], scope: Scope) -> dict[str, int]:
+        """First passages of memories, by the memory's id, of those that are within the scope."""
+        condition, params = scope_sql.where(scope, dialect=_dialect())
+        within = (
+            f"SELECT p.id FROM {scope_sql.TABLE} p WHERE {condition} AND p.id {_dialect().among}"
+        )
+        rows = PassageRow.objects.filter(memory__in=list(parents), ordinal=0)
+        ids = {pk: str(parent) for pk, parent in rows.values_list("pk", "memory_id")}
+        found = _rows(within, [*params, _listed(ids)]) if ids else []
+        return {ids[row[0]]: row[0] for row in found}
+
     def places(
         self, ids: Collection[int], scope: Scope, *, with_turns: bool = True
     ) -> Mapping[int, Place]:

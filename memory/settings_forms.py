@@ -10,6 +10,8 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from memory import backend_secrets
+from memory.errors import ServiceError
 from memory.forms import StudioForm
 from memory.services.drafts import json_problem
 from memory.stored_settings import (
@@ -179,6 +181,11 @@ class SettingsForm(StudioForm):
         field = cast(forms.ChoiceField, self.fields["local_model"])
         field.choices = [(name, MODELS.get(name, title)) for name, title in known.items()]
 
+    def absorb(self, error: ServiceError) -> None:
+        """What is wrong inside of a configuration stands at its field, with its place."""
+        placed = {name.partition(".")[0]: text for name, text in error.fields.items()}
+        super().absorb(type(error)(error.message, code=error.code, fields=placed))
+
     def clean_custom_base_url(self) -> str | None:
         """An http(s) address without user, query or fragment."""
         return _endpoint(self.cleaned_data["custom_base_url"])
@@ -319,7 +326,8 @@ def _initial(fields: Iterable[Field], settings: Settings) -> dict[str, Any]:
         if entry.kind == "texts":
             initial[entry.name] = ", ".join(value)
         elif entry.kind == "map":
-            text = json.dumps(dict(value), ensure_ascii=False, indent=2)
+            value = backend_secrets.shown(value)
+            text = json.dumps(value, ensure_ascii=False, indent=2)
             initial[entry.name] = text if value else ""
         elif entry.kind == "fraction":
             initial[entry.name] = f"{value:g}"

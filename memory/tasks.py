@@ -8,6 +8,7 @@ from django.conf import settings
 
 from memory import jobs
 from memory.services import compaction, embedding, exchange, housekeeping, mirroring
+from memory.services.backends import following, transfers
 
 HANDLERS = {
     "reindex": embedding.fill,
@@ -15,6 +16,9 @@ HANDLERS = {
     "compact": compaction.run,
     "mirror": mirroring.follow,
     "backfill": mirroring.backfill,
+    "backend-follow": following.run,
+    "backend-copy": transfers.copy,
+    "backend-pull": transfers.pull,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from memory.views import (
+    backends,
     compact,
     engine,
     exchange,
@@ -46,6 +47,9 @@ urlpatterns = [
     path("engine/reindex/", engine.start_reindex, name="reindex-start"),
     path("engine/rollback/", engine.roll_back, name="engine-rollback"),
     path("engine/retired/drop/", engine.drop_retired, name="retired-drop"),
+    path("engine/backends/check/", backends.check, name="backends-check"),
+    path("engine/backends/<str:backend_id>/copy/", backends.copy, name="backend-copy"),
+    path("engine/backends/<str:backend_id>/pull/", backends.pull, name="backend-pull"),
     path("engine/keys/add/", keys.add, name="key-add"),
     path("engine/keys/<uuid:uid>/rotate/", keys.rotate, name="key-rotate"),
     path("engine/keys/<uuid:uid>/revoke/", keys.revoke, name="key-revoke"),

@@ -25,7 +25,7 @@ from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, 
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
 from engine.types import Degraded, Passage, Purpose, Signature
-from memory import local_stores, rerankers, secretbox, shared_vectors
+from memory import backend_wiring, local_stores, rerankers, secretbox, shared_vectors
 from memory.model_facts import LOCAL_FAMILIES, models_dir
 from memory.models import EngineSettings, VectorIndex
 from memory.passage_reader import PassageReader
@@ -362,3 +362,4 @@ def reset() -> None:
     local_stores.reset()
     rerankers.reset()
     qdrant_store.reset()
+    backend_wiring.reset()

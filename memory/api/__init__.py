@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from ninja import NinjaAPI
 
-from memory.api import engine, errors, explain, jobs, keys, memories, qdrant, settings
+from memory.api import backends, engine, errors, explain, jobs, keys, memories, qdrant, settings
 from memory.api.auth import BearerKey, StudioSession
 
 api = NinjaAPI(
@@ -21,6 +21,7 @@ errors.register(api)
 # Routes with a fixed name come before the one that takes any id.
 api.add_router("/memory", engine.router)
 api.add_router("/memory", explain.router)
+api.add_router("/memory", backends.router)
 api.add_router("/memory", memories.router)
 api.add_router("/settings", settings.router)
 api.add_router("/settings", qdrant.router)

@@ -89,7 +89,8 @@ def register(api: NinjaAPI) -> None:
 
 
 def _service(request: HttpRequest, error: ServiceError) -> HttpResponse:
-    fields = {to_camel(name): text for name, text in error.fields.items()}
+    # A place inside of a value is written as the client wrote it.
+    fields = {name if "." in name else to_camel(name): text for name, text in error.fields.items()}
     return error_response(request, error.status, error.code, error.message, fields)
 
 

@@ -19,12 +19,14 @@ _STRATEGY_OF: Final = {
     Tier.VECTOR: "semantic",
     Tier.HYBRID: "hybrid",
     Tier.RECENT: "recent",
+    Tier.BACKEND: "backend",
 }
 _TIERS: Final = {
     Tier.KEYWORD: "fts5",
     Tier.VECTOR: "vector",
     Tier.HYBRID: "hybrid-rrf",
     Tier.RECENT: "recent",
+    Tier.BACKEND: "backend",
 }
 
 

@@ -82,6 +82,7 @@ TABLES: Final = (
     Table("memory.Memory"),
     Table("memory.MemoryUse"),
     Table("memory.MemoryRevision"),
+    Table("memory.BackendCopy"),
     Table("memory.AuditEntry"),
     Table("memory.RetrievalCount"),
     Table("memory.Job", ~models.Q(state__in=Job.ACTIVE)),

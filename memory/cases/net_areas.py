@@ -7,6 +7,8 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any, Final
 
+from engine.backends.config import ConfigInvalid
+from engine.backends.config import read as read_backend
 from engine.errors import Cancelled, EngineError
 from engine.net.addresses import Address, is_metadata_host, is_private_host
 from engine.net.client import HttpClient, Limits
@@ -24,7 +26,6 @@ from engine.net.retry import delay_ms, outcome
 from engine.testing.fake_provider import Answer, Provider, serving
 from memory.cases.registry import Case, CaseFile, adapter
 
-LAN: Final = dataclasses.replace(PUBLIC_ONLY, allow_loopback=True, names_may_be_loopback=True)
 POLICIES: Final = {"block-metadata": OPERATOR, "public-only": PUBLIC_ONLY}
 
 
@@ -88,11 +89,19 @@ def outbound_url(case: Case, _file: CaseFile) -> dict[str, Any]:
 def generic_backend_ssrf(case: Case, _file: CaseFile) -> dict[str, Any]:
     """Whether a generic backend may be there; an exception only where an operator can make it."""
     url = case["input"]["baseUrl"]
-    found: dict[str, Any] = {"allowed": _refusal(url, PUBLIC_ONLY) is None}
+    found: dict[str, Any] = {"allowed": _may_be_backend(url)}
     exception = case.get("ours", {}).get("unless")
-    if exception and not found["allowed"] and _refusal(url, LAN) is None:
+    if exception and not found["allowed"] and _may_be_backend(url, allowLoopback=True):
         found["unless"] = exception
     return found
+
+
+def _may_be_backend(url: str, **allowing: bool) -> bool:
+    try:
+        read_backend("case", {"baseUrl": url, **allowing})
+    except ConfigInvalid:
+        return False
+    return True
 
 
 def _refusal(url: str, policy: UrlPolicy) -> UrlBlocked | None:

@@ -2,6 +2,7 @@
 
 from memory.models.access import ApiKey, SignInLink
 from memory.models.audit import AuditEntry, RetrievalCount
+from memory.models.backend import BackendCopy
 from memory.models.index import Passage, PassageChange, VectorIndex, VectorMark
 from memory.models.installation import InstallationFact, UploadPart
 from memory.models.job import Job
@@ -11,6 +12,7 @@ from memory.models.settings import EngineSettings
 __all__ = [
     "ApiKey",
     "AuditEntry",
+    "BackendCopy",
     "Compaction",
     "EngineSettings",
     "InstallationFact",

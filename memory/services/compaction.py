@@ -23,6 +23,7 @@ from memory.errors import Conflict, Invalid, NotFound
 from memory.models import ApiKey, Compaction, Job, Memory
 from memory.principal import Principal
 from memory.services import access, audit, memories, passages
+from memory.services.backends import copies
 from memory.services.drafts import MemoryDraft
 from memory.services.lifetimes import live
 
@@ -169,7 +170,7 @@ def undo(principal: Principal, reference: str) -> Compaction:
     Raises ``Conflict`` when it was undone before, or when a key was taken meanwhile.
     """
     access.require(principal, "write")
-    with transaction.atomic():
+    with transaction.atomic(), copies.deferred():
         made = _find(principal, reference)
         if made.undone_at is not None:
             raise Conflict(_("This compaction was already undone."), code="already_undone")

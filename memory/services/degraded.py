@@ -14,6 +14,8 @@ _RRF: Final = re.compile(r"rrf k=(\d+)")
 
 def explain(item: Degraded) -> str:
     """What a tier that did not serve means for the reader."""
+    if item.tier == "backend":
+        return backend_reason(item.code, item.message)
     texts = _rerank_texts() if item.tier == "rerank" else _texts()
     return texts.get(item.code, item.message)
 
@@ -28,6 +30,23 @@ def explain_health(health: Health) -> str:
     code = str(health.detail.get("code") or "")
     text = _faults().get(code) or _texts().get(code) or health.reason
     return text % {"error": health.detail.get("error", "")} if code in _faults() else text
+
+
+def backend_reason(code: str, message: str = "") -> str:
+    """Why a memory backend does not serve."""
+    texts = {
+        "no_key": _("The memory backend refuses the key, or there is none."),
+        "rate_limited": _("The memory backend asks us to slow down."),
+        "timeout": _("The memory backend did not answer in time."),
+        "unreachable": _("The memory backend cannot be reached."),
+        "request_failed": _("The memory backend failed."),
+        "invalid_response": _("The memory backend sent an answer that cannot be used."),
+        "too_large": _("The text is longer than the memory backend keeps."),
+        "url_blocked": _("The address of the memory backend is not allowed."),
+        "outside_vault": _("A path would lead out of the vault."),
+        "not_registered": _("There is no memory backend of this name."),
+    }
+    return texts.get(code, message or texts["request_failed"])
 
 
 def note_text(note: str) -> str:

@@ -25,6 +25,7 @@ from memory.services import (
     reindex,
     uploads,
 )
+from memory.services.backends import following, transfers
 
 logger = logging.getLogger("memory.housekeeping")
 
@@ -66,6 +67,8 @@ def sweep() -> int:
     count = jobs.sweep()
     embedding.resume()
     mirroring.tend()
+    following.resume()
+    transfers.resume()
     return count
 
 

@@ -17,6 +17,7 @@ from memory.errors import Invalid
 from memory.models import Memory, Passage, RetrievalCount, VectorIndex, VectorMark
 from memory.principal import Principal
 from memory.services import access, lifetimes, memories
+from memory.services.backends import truth
 
 MAX_LIMIT: Final = 200
 MAX_WORDS: Final = 1024
@@ -89,23 +90,58 @@ class Stats:
 
 
 def list_page(principal: Principal, wanted: MemoryFilter) -> MemoryPage:
-    """One page of memories; a page beyond the end is empty. A constant number of queries."""
+    """One page of memories; a page beyond the end is empty. A constant number of queries.
+
+    Newest live memories are listed as the primary backend has them; anything else, and all while
+    it fails, from its mirror here.
+    """
     access.require(principal, "read")
     _check(wanted)
+    if truth.is_elsewhere() and wanted.state == "live" and wanted.order == "-created_at":
+        from memory.services.backends import listed
+
+        page = listed.page(principal, wanted)
+        if page is not None:
+            return page
+    return local_page(principal, wanted)
+
+
+def local_page(principal: Principal, wanted: MemoryFilter) -> MemoryPage:
+    """One page of what our own tables hold."""
     rows = _filtered(principal, wanted)
     total = rows.count()
     offset = wanted.offset if wanted.offset is not None else (wanted.page - 1) * wanted.limit
     name = wanted.order.removeprefix("-")
     sign = "-" if wanted.order.startswith("-") else ""
     found = rows.order_by(f"{sign}{name}", f"{sign}id")[offset : offset + wanted.limit]
+    return page_of(_rows(found), total, wanted)
+
+
+def page_of(rows: list[MemoryRow], total: int, wanted: MemoryFilter) -> MemoryPage:
+    """The page that holds these rows of all."""
+    offset = wanted.offset if wanted.offset is not None else (wanted.page - 1) * wanted.limit
     return MemoryPage(
-        rows=_rows(found),
+        rows=rows,
         total=total,
         page=offset // wanted.limit + 1,
         limit=wanted.limit,
         total_pages=-(-total // wanted.limit),
         offset=offset,
     )
+
+
+def rows_of(ids: Sequence[uuid.UUID]) -> list[MemoryRow]:
+    """Memories as lists show them, in this order; those that are gone are left out."""
+    rows = _rows(Memory.objects.filter(pk__in=ids).select_related("api_key", "use"))
+    by_id = {row.memory.pk: row for row in rows}
+    return [by_id[key] for key in ids if key in by_id]
+
+
+def kinds(principal: Principal, wanted: MemoryFilter) -> dict[str, int]:
+    """How many memories of each type a filter matches."""
+    access.require(principal, "read")
+    counted = _filtered(principal, wanted).order_by().values("type").annotate(count=Count("pk"))
+    return {str(item["type"]): int(item["count"]) for item in counted}
 
 
 def row(principal: Principal, memory_id: str | uuid.UUID) -> MemoryRow:

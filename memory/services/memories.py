@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -20,6 +20,9 @@ from memory.errors import Conflict, NotFound
 from memory.models import ApiKey, Memory, MemoryRevision
 from memory.principal import Principal
 from memory.services import access, audit, passages
+from memory.services.backends import copies, truth
+from memory.services.backends.copies import Own
+from memory.services.draft_rows import merged, new_row, without_repeats
 from memory.services.drafts import MemoryDraft, check, check_changes
 from memory.services.embedding import embed_soon
 from memory.services.lifetimes import live
@@ -60,11 +63,21 @@ def visible(principal: Principal) -> QuerySet[Memory]:
 
 
 def get(principal: Principal, memory_id: str | uuid.UUID, *, trashed: bool = False) -> Memory:
-    """One memory. Raises ``NotFound`` also for another owner's and for trashed rows."""
+    """One memory. Raises ``NotFound`` also for another owner's and for trashed rows.
+
+    A primary backend elsewhere is asked for what it is now; not for history (``trashed``).
+    """
     access.require(principal, "read")
     memory = _find(principal, memory_id)
-    if memory.trashed_at is not None and not trashed:
+    if trashed:
+        return memory
+    if memory.trashed_at is not None:
         raise NotFound(_("No such memory."))
+    if truth.is_elsewhere() and memory.archived_at is None:
+        # The mirror is written by the functions of this module.
+        from memory.services.backends import mirror
+
+        return mirror.refreshed(memory)
     return memory
 
 
@@ -80,8 +93,10 @@ def create(
     check(draft)
     if draft.is_shared:
         access.require(principal, "manage")
-    with transaction.atomic():
+    own = truth.create(key, draft)
+    with transaction.atomic(), copies.told(own):
         stored = store_many(principal, key, [draft])[0]
+        copies.link(own, stored.memory.pk)
         audit.record(principal, "memory.create", owner=key, ids=[stored.memory.pk])
     return stored.memory, stored.created
 
@@ -94,7 +109,7 @@ def store_many(
     Call inside a transaction. ``embed`` False leaves the vectors to a later job.
     """
     stored = _store_archived(owner, [draft for draft in drafts if draft.archived_at])
-    for batch in _without_repeats([draft for draft in drafts if not draft.archived_at]):
+    for batch in without_repeats([draft for draft in drafts if not draft.archived_at]):
         existing, fresh = _placed(owner, batch)
         passages.add(fresh)
         _upsert(principal, existing, batch)
@@ -104,6 +119,7 @@ def store_many(
         stored.extend(by_key[draft.key] for draft in batch)
     if embed:
         embed_soon()
+        copies.added()
     return stored
 
 
@@ -120,7 +136,7 @@ def _placed(owner: ApiKey, batch: Sequence[MemoryDraft]) -> tuple[dict[str, Memo
         )
         # In no order: to spare the sorting, SQLite would walk every memory of the owner.
         existing = {row.key: row for row in rows.order_by()}
-        fresh = [_new(owner, draft) for draft in batch if draft.key not in existing]
+        fresh = [new_row(owner, draft) for draft in batch if draft.key not in existing]
         try:
             with transaction.atomic():
                 row_writer.insert(fresh)
@@ -149,7 +165,7 @@ def _store_archived(owner: ApiKey, drafts: Sequence[MemoryDraft]) -> list[Stored
     for draft in drafts:
         place = (draft.key, draft.content)
         created = place not in known
-        known.setdefault(place, _new(owner, draft))
+        known.setdefault(place, new_row(owner, draft))
         stored.append(Stored(known[place], created))
     fresh = [item.memory for item in stored if item.created]
     row_writer.insert(fresh)
@@ -170,28 +186,46 @@ def update(
     """
     access.require(principal, "write")
     check_changes(changes)
-    with transaction.atomic():
-        memory = _find(principal, memory_id, lock=True)
-        if memory.trashed_at is not None:
-            raise NotFound(_("No such memory."))
-        if expected_revision is not None and expected_revision != memory.revision:
-            raise Conflict(_("Someone else changed this memory meanwhile."), code="stale")
-        known = {name: value for name, value in changes.items() if name in CHANGEABLE}
-        if known.get("is_shared", memory.is_shared) != memory.is_shared:
-            access.require(principal, "manage")
+    known = {name: value for name, value in changes.items() if name in CHANGEABLE}
+    own: Own | None = None
+    if truth.is_elsewhere():
+        memory = _changeable(principal, _find(principal, memory_id), known, expected_revision)
+        own = truth.update(memory, known)
+    with transaction.atomic(), copies.told(own):
+        found = _find(principal, memory_id, lock=True)
+        memory = _changeable(principal, found, known, expected_revision)
         _save(principal, memory, known, "edit")
+        copies.link(own, memory.pk)
         audit.record(principal, "memory.update", owner=memory.api_key, ids=[memory.pk])
+    return memory
+
+
+def _changeable(
+    principal: Principal, memory: Memory, changes: Mapping[str, Any], revision: int | None
+) -> Memory:
+    """The memory itself, when the caller may change it so."""
+    if memory.trashed_at is not None:
+        raise NotFound(_("No such memory."))
+    if revision is not None and revision != memory.revision:
+        raise Conflict(_("Someone else changed this memory meanwhile."), code="stale")
+    if changes.get("is_shared", memory.is_shared) != memory.is_shared:
+        access.require(principal, "manage")
     return memory
 
 
 def delete(principal: Principal, memory_id: str | uuid.UUID, *, purge: bool = False) -> None:
     """Put a memory in the trash, out of every index at once; with ``purge`` erase it for good."""
     access.require(principal, "write")
-    with transaction.atomic():
+    own: Own | None = None
+    if truth.is_elsewhere():
+        found = _find(principal, memory_id)
+        own = truth.delete(found) if found.trashed_at is None else None
+    with transaction.atomic(), copies.told(own):
         memory = _find(principal, memory_id, lock=True)
         if memory.trashed_at is not None and not purge:
             raise NotFound(_("No such memory."))
         passages.remove([memory])
+        copies.removed([memory.pk])
         action = "memory.purge" if purge else "memory.delete"
         audit.record(principal, action, owner=memory.api_key, ids=[memory.pk])
         if purge:
@@ -201,14 +235,26 @@ def delete(principal: Principal, memory_id: str | uuid.UUID, *, purge: bool = Fa
             memory.save(update_fields=["trashed_at"])
 
 
+def discard(principal: Principal, memory: Memory) -> None:
+    """Put a memory in the trash because another backend has it no more."""
+    passages.remove([memory])
+    copies.removed([memory.pk])
+    memory.trashed_at = now()
+    memory.save(update_fields=["trashed_at"])
+    audit.record(principal, "memory.delete", owner=memory.api_key, ids=[memory.pk])
+
+
 def restore(principal: Principal, memory_id: str | uuid.UUID) -> Memory:
     """Bring a memory back from the trash, or one that is not there from the archive.
 
     Raises ``Conflict`` when its key was taken meanwhile.
     """
     access.require(principal, "write")
-    with transaction.atomic():
+    own = truth.restore(_find(principal, memory_id)) if truth.is_elsewhere() else None
+    with transaction.atomic(), copies.told(own):
         memory = _find(principal, memory_id, lock=True)
+        copies.link(own, memory.pk)
+        copies.changed([memory.pk])
         if memory.trashed_at is None:
             memory.archived_at = memory.archived_by = None
         memory.trashed_at = None
@@ -227,15 +273,29 @@ def history(principal: Principal, memory_id: str | uuid.UUID) -> list[MemoryRevi
 def revert(principal: Principal, memory_id: str | uuid.UUID, revision: int) -> Memory:
     """Make a memory what it was at an earlier revision; itself a change that keeps the text."""
     access.require(principal, "write")
-    with transaction.atomic():
+    own: Own | None = None
+    if truth.is_elsewhere():
+        memory = _find(principal, memory_id)
+        own = truth.update(memory, _earlier(memory, revision))
+    with transaction.atomic(), copies.told(own):
         memory = _find(principal, memory_id, lock=True)
-        earlier = memory.revisions.filter(revision=revision).first()
-        if earlier is None or memory.trashed_at is not None:
-            raise NotFound(_("No such revision."))
-        changes = {name: getattr(earlier, name) for name in _REVISED}
-        _save(principal, memory, changes, "revert")
+        _save(principal, memory, _earlier(memory, revision), "revert")
+        copies.link(own, memory.pk)
         audit.record(principal, "memory.revert", owner=memory.api_key, ids=[memory.pk])
     return memory
+
+
+def _earlier(memory: Memory, revision: int) -> dict[str, Any]:
+    """The fields of a memory at a revision."""
+    earlier = memory.revisions.filter(revision=revision).first()
+    if earlier is None or memory.trashed_at is not None:
+        raise NotFound(_("No such revision."))
+    return {name: getattr(earlier, name) for name in _REVISED}
+
+
+def accept(principal: Principal, memory: Memory, changes: Mapping[str, Any], action: str) -> None:
+    """Make a locked row what the backend that holds the truth says it is."""
+    _save(principal, memory, changes, action)
 
 
 def rewrite(principal: Principal, memory: Memory, content: str, action: str) -> None:
@@ -262,9 +322,10 @@ def _upsert(
 ) -> None:
     """Merge drafts into the live rows with their keys, in a few statements for all."""
     found = [(existing[draft.key], draft) for draft in batch if draft.key in existing]
-    kept = [_apply(principal, row, _merged(row, draft), "upsert") for row, draft in found]
+    kept = [_apply(principal, row, merged(row, draft), "upsert") for row, draft in found]
     row_writer.insert([item for item in kept if item])
     row_writer.update(list(existing.values()), _UPSERTED)
+    copies.changed([row.pk for row in existing.values()])
 
 
 def _save(principal: Principal, memory: Memory, changes: Mapping[str, Any], action: str) -> None:
@@ -273,6 +334,7 @@ def _save(principal: Principal, memory: Memory, changes: Mapping[str, Any], acti
         kept.save(force_insert=True)
     _save_row(memory, [*changes, *_WITH_EVERY_CHANGE])
     passages.sync([memory])
+    copies.changed([memory.pk])
     embed_soon()
 
 
@@ -308,54 +370,3 @@ def _save_row(memory: Memory, fields: Iterable[str]) -> None:
     except IntegrityError:
         message = _("Another memory of this owner has this key.")
         raise Conflict(message, code="key_taken", fields={"key": message}) from None
-
-
-def _new(owner: ApiKey, draft: MemoryDraft) -> Memory:
-    moment = now()
-    return Memory(
-        api_key=owner,
-        key=draft.key,
-        content=draft.content,
-        type=draft.type,
-        session_id=draft.session_id,
-        metadata=dict(draft.metadata),
-        tokens=estimate_tokens(draft.content),
-        created_at=draft.created_at or moment,
-        updated_at=moment,
-        retained_at=moment,
-        occurred_at=draft.occurred_at,
-        expires_at=draft.expires_at,
-        archived_at=draft.archived_at,
-        is_pinned=draft.is_pinned,
-        is_shared=draft.is_shared,
-    )
-
-
-def _merged(memory: Memory, draft: MemoryDraft) -> dict[str, Any]:
-    return {
-        "content": draft.content,
-        "type": draft.type,
-        "session_id": draft.session_id,
-        "expires_at": draft.expires_at,
-        "metadata": {**memory.metadata, **draft.metadata},
-        "occurred_at": draft.occurred_at or memory.occurred_at,
-        "is_pinned": draft.is_pinned or memory.is_pinned,
-        "is_shared": draft.is_shared or memory.is_shared,
-    }
-
-
-def _without_repeats(drafts: Sequence[MemoryDraft]) -> list[list[MemoryDraft]]:
-    batches: list[list[MemoryDraft]] = [[]]
-    seen: set[str] = set()
-    for draft in map(_with_bare_key, drafts):
-        if draft.key in seen:
-            batches.append([])
-            seen = set()
-        seen.add(draft.key)
-        batches[-1].append(draft)
-    return [batch for batch in batches if batch]
-
-
-def _with_bare_key(draft: MemoryDraft) -> MemoryDraft:
-    key = draft.key.strip()
-    return draft if key == draft.key else replace(draft, key=key)

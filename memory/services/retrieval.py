@@ -28,6 +28,7 @@ from memory.models import ApiKey, Memory, MemoryUse, RetrievalCount, VectorIndex
 from memory.passage_reader import PassageReader
 from memory.principal import Principal
 from memory.services import access, audit, embedding, lifetimes
+from memory.services.backends import truth
 from memory.services.drafts import is_storable
 from memory.stored_settings import Settings
 
@@ -91,8 +92,20 @@ def retrieve(
     """Find what a request asks for.
 
     Raises ``Invalid`` for a query over the limits. A preview changes nothing; retrievals for a
-    client count uses. Evaluation runs without retention.
+    client count uses. Evaluation runs without retention. A primary backend elsewhere may search
+    by itself; whatever it does not answer, its mirror here does.
     """
+    if truth.is_elsewhere() and purpose != "evaluate":
+        from memory.services.backends import searching
+
+        return searching.retrieve(principal, request, purpose)
+    return retrieve_here(principal, request, purpose=purpose)
+
+
+def retrieve_here(
+    principal: Principal, request: RetrieveRequest, *, purpose: Purpose = "preview"
+) -> RetrievalView:
+    """The same from what our own tables hold, whoever is primary."""
     access.require(principal, "read")
     started = time.perf_counter()
     owners = owners_of(principal, request)
@@ -106,18 +119,32 @@ def retrieve(
     wait_s = None if purpose == "evaluate" else LOADING_WAIT_S * uses_vectors
     retrieval = run(query_of(request), scope, tiers(reader, wait_s=wait_s, serving=serving))
     rerankers.remember(serving.chosen, retrieval)
-    memories = _memories(reader, retrieval.hits)
+    view = RetrievalView(
+        retrieval, _memories(reader, retrieval.hits), _memories(reader, retrieval.nearest)
+    )
+    account(principal, view, purpose, owners, took_ms=(time.perf_counter() - started) * 1000)
+    return view
+
+
+def account(
+    principal: Principal,
+    view: RetrievalView,
+    purpose: Purpose,
+    owners: list[ApiKey] | None,
+    *,
+    took_ms: float,
+) -> None:
+    """Count uses and answers of a retrieval that was carried out, and leave its audit row."""
     if purpose == "client":
-        _count_uses(memories)
-    if purpose != "evaluate" and principal.kind != "system":
-        owner = owners[0] if owners is not None else None
-        if principal.kind == "key" and owner is not None and request.query.strip():
-            _count_answer(owner, answered=bool(memories))
-        if memories:
-            took_ms = (time.perf_counter() - started) * 1000
-            action = f"retrieve.{purpose}"
-            audit.record(principal, action, owner=owner, ids=memories, duration_ms=took_ms)
-    return RetrievalView(retrieval, memories, _memories(reader, retrieval.nearest))
+        _count_uses(view.memories)
+    if purpose == "evaluate" or principal.kind == "system":
+        return
+    owner = owners[0] if owners is not None else None
+    if principal.kind == "key" and owner is not None and view.retrieval.query.text:
+        _count_answer(owner, answered=bool(view.memories))
+    if view.memories:
+        action = f"retrieve.{purpose}"
+        audit.record(principal, action, owner=owner, ids=view.memories, duration_ms=took_ms)
 
 
 def _memories(reader: PassageReader, hits: Iterable[Hit]) -> dict[str, Memory]:

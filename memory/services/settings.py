@@ -11,14 +11,22 @@ from django.utils.translation import gettext as _
 
 from engine.errors import EngineError
 from engine.types import Degraded
-from memory import qdrant_store, secretbox, wiring
+from memory import backend_secrets, backend_wiring, qdrant_store, secretbox, wiring
 from memory.clock import now
 from memory.errors import Invalid
 from memory.models import EngineSettings, Passage
 from memory.principal import Principal
 from memory.services import access, audit, embedding, indexes, mirroring, models
+from memory.services.backends import states
 from memory.services.degraded import explain
 from memory.stored_settings import MEMORY_FIELDS, QDRANT_FIELDS, SOURCE_FIELDS, Field, Settings
+
+BACKENDS: Final = {
+    "primaryBackend": "primary_backend",
+    "fallbackBackends": "fallback_backends",
+    "backendConfigs": "backend_configs",
+}
+"""Settings that choose the memory backends, by their API names."""
 
 
 def get() -> Settings:
@@ -44,6 +52,7 @@ def update(principal: Principal, changes: Mapping[str, Any]) -> Settings:
     model that is not installed, or for Qdrant without an address.
     """
     _check_model(changes.get("localModel"))
+    changes = _with_sealed_backends(principal, changes)
     with transaction.atomic():
         before, made_by = wiring.settings(), indexes.source_values()
         after = _update(principal, changes, MEMORY_FIELDS)
@@ -79,6 +88,46 @@ def _check_model(name: str | None) -> None:
         return
     message = _("This model is not installed here.")
     raise Invalid(message, fields={"localModel": message})
+
+
+def _with_sealed_backends(principal: Principal, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes with secrets of backends sealed. Raises ``Invalid`` for what cannot serve."""
+    changed, before = dict(changes), wiring.settings()
+    known = {name: changed[name] for name in BACKENDS if changed.get(name) is not None}
+    if not known:
+        return changed
+    access.require(principal, "manage")
+    if "backendConfigs" in known:
+        changed["backendConfigs"] = known["backendConfigs"] = backend_secrets.sealed(
+            known["backendConfigs"], before.backend_configs
+        )
+    after = replace(before, **{BACKENDS[name]: value for name, value in known.items()})
+    problems = backend_problems(after)
+    if problems:
+        raise Invalid(_("The memory backends cannot be set up like that."), fields=problems)
+    return changed
+
+
+def backend_problems(chosen: Settings) -> dict[str, str]:
+    """What is wrong with the backends of settings, by field.
+
+    A configuration that lacks something only matters when it is chosen to serve.
+    """
+    plan = backend_wiring.plan_of(chosen)
+    problems: dict[str, str] = {}
+    named = (
+        ("primaryBackend", [chosen.primary_backend]),
+        ("fallbackBackends", chosen.fallback_backends),
+    )
+    for name, error in plan.problems.items():
+        if error.code != "missing" or name in (chosen.primary_backend, *chosen.fallback_backends):
+            place = f"backendConfigs.{name}.{error.place}"
+            problems[place] = states.problem(error.place, error.code)
+    for place, names in named:
+        for name in names:
+            if name.strip() not in {*backend_wiring.ALIASES, *chosen.backend_configs}:
+                problems[place] = _("There is no memory backend of this name.")
+    return problems
 
 
 def update_qdrant(principal: Principal, changes: Mapping[str, Any]) -> Settings:
@@ -149,6 +198,7 @@ def _update(
         row.updated_at = now()
         row.save()
         audit.record(principal, "settings.update", ids=sorted(changes))
+    backend_wiring.reset()
     return wiring.settings()
 
 
@@ -161,6 +211,8 @@ def _as_json(settings: Settings, fields: tuple[Field, ...]) -> dict[str, Any]:
             title = entry.api[0].upper() + entry.api[1:]
             answer[f"has{title}"] = bool(secret)
             answer[f"{entry.api}Masked"] = secretbox.mask(secret)
+        elif entry.name == "backend_configs":
+            answer[entry.api] = backend_secrets.shown(value)
         else:
             answer[entry.api] = list(value) if isinstance(value, tuple) else value
     return answer

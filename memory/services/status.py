@@ -20,7 +20,7 @@ from memory.services import access, embedding, memories, models, passages
 from memory.services.degraded import explain, explain_health, store_note, store_off
 from memory.services.drafts import MemoryDraft
 from memory.services.embedding import Coverage
-from memory.services.retrieval import LOADING_WAIT_S, RetrieveRequest, retrieve
+from memory.services.retrieval import LOADING_WAIT_S, RetrieveRequest, retrieve_here
 from memory.services.status_order import fusion_state, rerank_state
 from memory.services.status_qdrant import qdrant_state
 from memory.services.status_types import Facts, State, TierState
@@ -245,7 +245,7 @@ def _round_trip() -> str:
             draft = MemoryDraft(content=word, key=f"{HEALTH_KEY}{word}")
             memory = memories.store_many(SYSTEM, owner, [draft], embed=False)[0].memory
             wanted = RetrieveRequest(word, mode=Mode.KEYWORD, owner=str(owner.uid))
-            found = str(memory.pk) in retrieve(SYSTEM, wanted).memories
+            found = str(memory.pk) in retrieve_here(SYSTEM, wanted).memories
             passages.remove([memory])
             memory.delete()
     except (ServiceError, EngineError) as error:

@@ -23,7 +23,7 @@ from memory.services.retrieval import (
     RetrievalView,
     RetrieveRequest,
     owners_of,
-    retrieve,
+    retrieve_here,
     scope_of,
 )
 from memory.services.why_not_lists import (
@@ -101,7 +101,7 @@ def why_not(principal: Principal, request: RetrieveRequest, memory_id: str) -> W
     scope = scope_of(request, owners)
     memory = _visible(principal, scope, memory_id)
     rows = list(PassageRow.objects.filter(memory=memory).order_by("ordinal"))
-    view = retrieve(principal, replace(request, trace=True))
+    view = retrieve_here(principal, replace(request, trace=True))
     told = WhyNot(memory, request, view=view)
     reason = _outside(memory, scope, [row.pk for row in rows])
     if reason:

@@ -57,6 +57,7 @@ TIERS: Final[Mapping[str, Promise]] = {
     "vector": pgettext_lazy("tier", "vector"),
     "hybrid": pgettext_lazy("tier", "hybrid"),
     "vectorStore": gettext_lazy("Vector store"),
+    "backend": pgettext_lazy("tier", "backend"),
 }
 TIER_STATES: Final[Mapping[str, Promise]] = {
     "on": pgettext_lazy("state of a tier", "on"),
@@ -77,6 +78,9 @@ JOB_KINDS: Final[Mapping[str, Promise]] = {
     "import": gettext_lazy("Import"),
     "mirror": gettext_lazy("Mirror to Qdrant"),
     "backfill": gettext_lazy("Build in Qdrant"),
+    "backend-follow": gettext_lazy("Backends follow"),
+    "backend-copy": gettext_lazy("Copy to a backend"),
+    "backend-pull": gettext_lazy("Read from a backend"),
 }
 
 

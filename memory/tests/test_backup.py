@@ -28,6 +28,7 @@ from memory.clock import now
 from memory.models import (
     ApiKey,
     AuditEntry,
+    BackendCopy,
     Job,
     Memory,
     MemoryUse,
@@ -74,6 +75,9 @@ def full(alice: Principal, manager: Principal, remember: Remember, work: Work) -
     work()
     RetrievalCount.objects.get_or_create(owner_id=alice.owner, day=now().date())
     Job.objects.update(owner_id=alice.owner, lease_until=now())
+    waiting = {"pending": "update", "attempts": 2, "error": "timeout", "due_at": now()}
+    tea = Memory.objects.get(key="tea").pk
+    BackendCopy.objects.create(backend="notes", memory_id=tea, own_id="tea.md", **waiting)
     return alice
 
 

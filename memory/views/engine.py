@@ -28,6 +28,7 @@ from memory.services import (
     signin,
     status,
 )
+from memory.services.backends.states import backends
 from memory.settings_forms import SettingsForm, qdrant_form, settings_form
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest, studio
@@ -49,6 +50,7 @@ PARTIALS: Final = {
     "engine-qdrant": "qdrant",
     "qdrant-state": "qdrant_state",
     "qdrant-tools": "qdrant_tools",
+    "engine-backends": "backends",
     "engine-compactions": "compactions",
     "engine-keys": "keys",
     "engine-password": "password",
@@ -96,6 +98,7 @@ def full(request: StudioRequest) -> dict[str, Any]:
         "qdrant_form": qdrant_form(chosen),
         "qdrant_tier": state.qdrant,
         "qdrant_job": qdrant.building(),
+        "backends": backends(request.principal, check=False),
         "compactions": compaction.recent(request.principal),
         "keys": keys.list_keys(request.principal),
         "has_password": signin.has_password(),

@@ -31,6 +31,11 @@ SETTINGS: dict[str, Any] = {
     "floor": "off",
 }
 
+CONFIGS = """{
+    "one": {"baseUrl": "https://one.test", "apiKey": "one-secret-key-99"},
+    "two": {"baseUrl": "https://two.test"}
+}"""
+
 
 def test_every_tier_has_a_card_with_its_state(studio: Studio) -> None:
     body = studio.text("/engine/")
@@ -57,7 +62,7 @@ def test_settings_are_saved_and_shown(studio: Studio) -> None:
         "strategy": "recent",
         "days_episodic": "7",
         "fallback_backends": "one, two",
-        "backend_configs": '{"one": {"baseUrl": "http://127.0.0.1"}}',
+        "backend_configs": CONFIGS,
         "custom_api_key": "sk-secret-1234",
     }
     response = studio.post("/engine/settings/", data, target="engine-settings")
@@ -69,6 +74,8 @@ def test_settings_are_saved_and_shown(studio: Studio) -> None:
     assert saved.fallback_backends == ("one", "two")
     page = studio.text("/engine/")
     assert "sk-secret" not in page
+    assert "one-secret" not in page
+    assert "***y-99" in page
     studio.post("/engine/settings/", SETTINGS)
     assert settings_service.get().custom_api_key == saved.custom_api_key
 
