@@ -38,3 +38,8 @@ def keyword_rows() -> list[tuple[object, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(sql)
         return sorted(cursor.fetchall(), key=str)
+
+
+def store_name() -> str:
+    """The vector store that serves when the settings name none."""
+    return "in-process" if connection.vendor == "sqlite" else "pgvector"

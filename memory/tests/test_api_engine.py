@@ -13,7 +13,7 @@ from memory.models import Compaction, Memory, MemoryUse, Passage
 from memory.principal import SCOPES
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Work
-from memory.tests.derived import lose_keywords
+from memory.tests.derived import lose_keywords, store_name
 from memory.tests.rest import refusal
 
 Api = Callable[..., Any]
@@ -59,7 +59,7 @@ def test_preview_01_a_query_is_enough(alice: Any, work: Work) -> None:
     assert (answer["version"], answer["trace"]) == (1, None)
     resolution = answer["resolution"]
     assert (resolution["strategyUsed"], resolution["rerankApplied"]) == ("hybrid", False)
-    assert (resolution["embeddingSource"], resolution["vectorStore"]) == ("local", "in-process")
+    assert (resolution["embeddingSource"], resolution["vectorStore"]) == ("local", store_name())
     assert (resolution["fallbackReason"], resolution["degraded"]) == (None, [])
     first = answer["memories"][0]
     assert {"id", "type", "key", "content", "score", "tokens", "tier", "vecScore", "ftsScore"} <= (
@@ -242,10 +242,10 @@ def test_engine_status_counts_what_has_a_vector(manager: Any, work: Work) -> Non
 def test_a_store_that_is_not_there_is_a_warning_with_its_name(manager: Any, work: Work) -> None:
     _store(manager, "one")
     work()
-    manager.call("PUT", "/api/settings/memory", {"vectorStore": "pgvector"})
+    manager.call("PUT", "/api/settings/memory", {"vectorStore": "sqlite-vec"})
     store = manager.call("GET", "/api/memory/engine-status").json()["vectorStore"]
-    assert (store["available"], store["backend"]) == (True, "in-process")
-    assert "pgvector" in store["reason"]
+    assert (store["available"], store["backend"]) == (True, store_name())
+    assert "sqlite-vec" in store["reason"]
 
 
 def test_health_is_a_round_trip_that_leaves_nothing_behind(alice: Any, work: Work) -> None:

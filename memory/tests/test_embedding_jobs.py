@@ -195,6 +195,14 @@ def test_a_memory_that_is_erased_while_it_is_embedded_is_no_error(
     assert Passage.objects.count() == 0
 
 
+def _waiting(queue: Any) -> int:
+    """Messages in a queue; on Redis an empty one does not exist."""
+    try:
+        return int(queue.qsize())
+    except queue.channel.connection.client.channel_errors:
+        return 0
+
+
 def test_embed_soon_sends_only_the_jobs_id_and_only_after_commit(
     alice: Principal,
     remember: Remember,
@@ -203,7 +211,7 @@ def test_embed_soon_sends_only_the_jobs_id_and_only_after_commit(
 ) -> None:
     work()
     with current_app.connection_for_write() as broker:
-        queue = broker.SimpleQueue(current_app.amqp.queues["bulk"])
+        queue = broker.SimpleQueue("bulk")
         queue.clear()
         with django_capture_on_commit_callbacks(execute=True):
             with pytest.raises(RuntimeError), transaction.atomic():
@@ -212,9 +220,9 @@ def test_embed_soon_sends_only_the_jobs_id_and_only_after_commit(
             assert not Job.objects.exists()
             remember(alice, "likes tea")
             remember(alice, "likes cocoa")
-            assert queue.qsize() == 0
+            assert _waiting(queue) == 0
         job = _only_job()
-        assert queue.qsize() == 1
+        assert _waiting(queue) == 1
         message = queue.get(block=False)
         assert (message.headers["task"], message.payload[0]) == (jobs.TASK, [str(job.pk)])
         assert message.payload[1] == {}
