@@ -22,6 +22,7 @@ _STRATEGY_OF: Final = {
     Tier.VECTOR: "semantic",
     Tier.HYBRID: "hybrid",
     Tier.RECENT: "recent",
+    Tier.BACKEND: "backend",
 }
 
 

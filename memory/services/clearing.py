@@ -14,6 +14,7 @@ from memory.clock import now
 from memory.models import ApiKey, Memory
 from memory.principal import Principal
 from memory.services import access, audit, passages
+from memory.services.backends import copies
 
 BATCH: Final = 500
 """Memories of one transaction: others can write between two of them."""
@@ -46,15 +47,18 @@ def clear(principal: Principal, wanted: Wanted, *, is_cancelled: Callable[[], bo
 
 
 def _clear_batch(principal: Principal, owner: ApiKey, wanted: Wanted) -> int:
-    with transaction.atomic():
+    # Other backends are told by the job: asking one for each memory would hold the rest up.
+    with transaction.atomic(), copies.deferred():
         # In one order, so that two who clear at once cannot wait for each other.
         rows = _rows(owner, wanted).select_for_update().order_by("pk")
         batch = list(rows.only("pk")[:BATCH])
         if not batch:
             return 0
+        ids = [row.pk for row in batch]
         passages.remove(batch)
-        Memory.objects.filter(pk__in=[row.pk for row in batch]).update(trashed_at=now())
-        audit.record(principal, "memory.clear", owner=owner, ids=[row.pk for row in batch])
+        copies.removed(ids)
+        Memory.objects.filter(pk__in=ids).update(trashed_at=now())
+        audit.record(principal, "memory.clear", owner=owner, ids=ids)
     return len(batch)
 
 

@@ -15,7 +15,9 @@ from memory.mcp.errors import told
 from memory.models import AuditEntry, Memory, Passage
 from memory.principal import SYSTEM, Principal
 from memory.services import clearing, memories, settings
-from memory.tests.conftest import Remember
+from memory.services.backends import transfers
+from memory.tests.backends import brain, configure
+from memory.tests.conftest import Remember, Work
 
 
 def call(principal: Principal, name: str, **arguments: Any) -> dict[str, Any]:
@@ -135,6 +137,24 @@ def test_clearing_stops_between_batches_when_nobody_waits(
     remember(alice, "note")
     assert clearing.clear(alice, clearing.Wanted(), is_cancelled=lambda: True) == 0
     assert Memory.objects.filter(trashed_at=None).count() == 1
+
+
+@pytest.mark.parametrize("primary", ["sqlite", "brain"])
+def test_searching_and_clearing_reach_other_backends(
+    alice: Principal, remember: Remember, work: Work, primary: str
+) -> None:
+    with brain() as running:
+        configure(primary, ["brain"] if primary == "sqlite" else [], brain=running.config)
+        remember(alice, "likes tea")
+        if primary == "sqlite":
+            transfers.start(SYSTEM, "copy", "brain")
+        work()
+        assert running.contents == ["likes tea"]
+        found = call(alice, "memory_search", query="tea")
+        assert (found["count"], found["strategyUsed"] == "backend") == (1, primary == "brain")
+        assert call(alice, "memory_clear")["deletedCount"] == 1
+        work()
+        assert running.contents == []
 
 
 def test_what_was_cleared_can_be_restored(alice: Principal, remember: Remember) -> None:
