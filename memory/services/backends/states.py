@@ -152,7 +152,9 @@ def _checked(plan: Plan) -> tuple[dict[str, Health], datetime]:
         healths = {LOCAL: LocalBackend().health()}
         healths.update({name: future.result() for name, future in futures.items()})
     at = now()
-    cache.set(CACHE, (plan.fingerprint, healths, at), KEPT_S)
+    # Plain values: a cache that processes share keeps JSON.
+    plain = {name: [h.available, h.reason, dict(h.detail)] for name, h in healths.items()}
+    cache.set(CACHE, [plan.fingerprint, plain, at.isoformat()], KEPT_S)
     return healths, at
 
 
@@ -160,7 +162,8 @@ def _last(plan: Plan) -> tuple[Mapping[str, Health], datetime | None]:
     kept = cache.get(CACHE)
     if kept is None or kept[0] != plan.fingerprint:
         return {}, None
-    return kept[1], kept[2]
+    healths = {name: Health(*values) for name, values in kept[1].items()}
+    return healths, datetime.fromisoformat(kept[2])
 
 
 def _warning(plan: Plan) -> str:
