@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, cast
 
+from django.conf import settings as django_settings
 from django.db import connection
 
 from engine.protocols import Connect, VectorStore
@@ -13,6 +14,7 @@ from engine.types import Health, Signature
 
 if TYPE_CHECKING:
     from engine.vectors.pgvector import PgVectorStore
+    from engine.vectors.pgvector_options import Quantization
     from engine.vectors.state import Options
 
 Local = Literal["in-process", "pgvector"]
@@ -73,7 +75,11 @@ def build(
         connect,
         signature=signature,
         index_id=index_id,
-        options=PgVectorOptions(centred=options.centred, means=options.means),
+        options=PgVectorOptions(
+            centred=options.centred,
+            means=options.means,
+            quantization=cast("Quantization", django_settings.MEMORY_STUDIO_PGVECTOR_QUANTIZATION),
+        ),
         meanwhile=beside,
     )
 

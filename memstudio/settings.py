@@ -180,6 +180,9 @@ MEMORY_LOCAL_SOURCES = {
     "use-multilingual": "memory.local_sources.use_multilingual",
 }
 MEMORY_RRF_K = env.integer("MEMORY_RRF_K", 60, low=1)
+MEMORY_STUDIO_PGVECTOR_QUANTIZATION = env.choice(
+    "MEMORY_STUDIO_PGVECTOR_QUANTIZATION", "none", ("none", "int8", "binary")
+)
 MEMORY_VEC_TOP_K = env.integer("MEMORY_VEC_TOP_K", 100, low=1, high=1000)
 MEMORY_EMBEDDING_CACHE_MAX = env.integer("MEMORY_EMBEDDING_CACHE_MAX", 1000, low=0)
 MEMORY_EMBEDDING_CACHE_TTL_MS = env.integer("MEMORY_EMBEDDING_CACHE_TTL_MS", 300_000, low=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.db import connection
 
@@ -77,3 +79,13 @@ def test_what_is_written_under_another_choice_is_there_when_the_store_is_chosen_
     found = ask(alice, "cocoa", mode=Mode.VECTOR)
     assert (found[0], sorted(found)) == ("likes cocoa", ["likes cocoa", "likes coffee"])
     assert embedding.coverage().pending == 0
+
+
+def test_the_environment_chooses_what_graphs_of_pgvector_are_made_over(
+    alice: Principal, remember: Remember, work: Work, settings: Any
+) -> None:
+    settings.MEMORY_STUDIO_PGVECTOR_QUANTIZATION = "int8"
+    remember(alice, "likes tea")
+    work()
+    detail = wiring.store_for(VectorIndex.objects.get()).health().detail
+    assert detail.get("notice") == ("halfvec_for_int8" if is_postgres() else None)
