@@ -5,7 +5,18 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from ninja import NinjaAPI
 
-from memory.api import backends, engine, errors, explain, jobs, keys, memories, qdrant, settings
+from memory.api import (
+    backends,
+    batch,
+    engine,
+    errors,
+    explain,
+    jobs,
+    keys,
+    memories,
+    qdrant,
+    settings,
+)
 from memory.api.auth import BearerKey, StudioSession
 
 api = NinjaAPI(
@@ -22,6 +33,7 @@ errors.register(api)
 api.add_router("/memory", engine.router)
 api.add_router("/memory", explain.router)
 api.add_router("/memory", backends.router)
+api.add_router("/memory", batch.router)
 api.add_router("/memory", memories.router)
 api.add_router("/settings", settings.router)
 api.add_router("/settings", qdrant.router)

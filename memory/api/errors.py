@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from django.core.exceptions import RequestDataTooBig
@@ -70,6 +70,29 @@ def error_response(
     return JsonResponse({"error": error}, status=status)
 
 
+def error_out(request: HttpRequest, error: ServiceError) -> dict[str, Any]:
+    """Fields of ``ErrorDetail``: what is inside of the one shape."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "fields": fields_of(error) or None,
+        "requestId": request_id(request),
+    }
+
+
+def fields_of(error: ServiceError) -> dict[str, str]:
+    """The fields of an error by the names that clients use."""
+    # A place inside of a value is written as the client wrote it.
+    return {name if "." in name else to_camel(name): text for name, text in error.fields.items()}
+
+
+def places(problems: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What validation said, by the place in what was sent."""
+    return {
+        ".".join(str(part) for part in item["loc"]) or "item": str(item["msg"]) for item in problems
+    }
+
+
 def register(api: NinjaAPI) -> None:
     """Make an API answer every failure in the one shape."""
     handlers: dict[type[Exception], Callable[..., HttpResponse]] = {
@@ -89,9 +112,7 @@ def register(api: NinjaAPI) -> None:
 
 
 def _service(request: HttpRequest, error: ServiceError) -> HttpResponse:
-    # A place inside of a value is written as the client wrote it.
-    fields = {name if "." in name else to_camel(name): text for name, text in error.fields.items()}
-    return error_response(request, error.status, error.code, error.message, fields)
+    return error_response(request, error.status, error.code, error.message, fields_of(error))
 
 
 def _engine(request: HttpRequest, error: EngineError) -> HttpResponse:

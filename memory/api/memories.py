@@ -9,6 +9,7 @@ from ninja import Query, Router
 
 from memory.api.auth import caller
 from memory.api.present import memory_out, revision_out, stats_out
+from memory.api.requests import changes_of, draft_of
 from memory.api.schemas.base import Success
 from memory.api.schemas.memories import (
     HistoryOut,
@@ -20,11 +21,8 @@ from memory.api.schemas.memories import (
     MemoryUpdate,
 )
 from memory.services import listing, memories
-from memory.services.drafts import MemoryDraft
 
 router = Router(tags=["memory"], by_alias=True)
-
-_FIELDS = {"pinned": "is_pinned", "shared": "is_shared"}
 
 
 @router.get("", response=MemoryList)
@@ -55,18 +53,9 @@ def list_memories(request: HttpRequest, filters: Query[MemoryQuery]) -> dict[str
 @router.post("", response=MemoryCreated)
 def create_memory(request: HttpRequest, payload: MemoryCreate) -> dict[str, Any]:
     """Store a memory; a live one with the same key is updated and its metadata merged."""
-    draft = MemoryDraft(
-        content=payload.content,
-        key=payload.key,
-        type=payload.type,
-        session_id=payload.session_id,
-        metadata=payload.metadata,
-        expires_at=payload.expires_at,
-        occurred_at=payload.occurred_at,
-        is_pinned=payload.pinned,
-        is_shared=payload.shared,
+    memory, created = memories.create(
+        caller(request), draft_of(payload), owner=payload.api_key_id or None
     )
-    memory, created = memories.create(caller(request), draft, owner=payload.api_key_id or None)
     return {**memory_out(memory), "success": True, "created": created}
 
 
@@ -79,14 +68,9 @@ def read_memory(request: HttpRequest, memory_id: str) -> dict[str, Any]:
 @router.put("/{memory_id}", response=Success)
 def update_memory(request: HttpRequest, memory_id: str, payload: MemoryUpdate) -> dict[str, Any]:
     """Change the fields that are sent; ``null`` clears the times and leaves the rest alone."""
-    sent = payload.model_dump(exclude_unset=True)
-    revision = sent.pop("revision", None)
-    changes = {
-        _FIELDS.get(name, name): value
-        for name, value in sent.items()
-        if value is not None or name in ("expires_at", "occurred_at")
-    }
-    memories.update(caller(request), memory_id, changes, expected_revision=revision)
+    memories.update(
+        caller(request), memory_id, changes_of(payload), expected_revision=payload.revision
+    )
     return {"success": True}
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Final
 
 from memory.clock import now
@@ -10,6 +13,29 @@ from memory.models import ApiKey, AuditEntry
 from memory.principal import Principal
 
 MAX_IDS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What would have been a row of its own, were it not part of something larger."""
+
+    action: str
+    owner: ApiKey | None
+    ids: tuple[str, ...]
+
+
+_gathering: ContextVar[list[Act] | None] = ContextVar("gathering", default=None)
+
+
+@contextmanager
+def gathered() -> Iterator[list[Act]]:
+    """What is recorded inside comes into the list instead: the caller writes one row for all."""
+    acts: list[Act] = []
+    token = _gathering.set(acts)
+    try:
+        yield acts
+    finally:
+        _gathering.reset(token)
 
 
 def record(
@@ -23,6 +49,10 @@ def record(
 ) -> None:
     """Write one row. More than 100 ids are counted but not listed."""
     targets = [str(value) for value in ids]
+    acts = _gathering.get()
+    if acts is not None:
+        acts.append(Act(action, owner, tuple(targets)))
+        return
     AuditEntry.objects.create(
         at=now(),
         actor=principal.label[:160],

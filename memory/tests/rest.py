@@ -27,6 +27,9 @@ MEMORY: Final = f"/api/memory/{MISSING}"
 ROUTES: Final = (
     Route("GET", "/api/memory", "read"),
     Route("POST", "/api/memory", "write", {"content": "likes tea", "key": "drink"}),
+    Route(
+        "POST", "/api/memory/batch", "write", {"items": [{"op": "delete", "id": "x"}]}, strict=True
+    ),
     Route("GET", MEMORY, "read"),
     Route("PUT", MEMORY, "write", {"content": "likes cocoa"}, strict=True),
     Route("DELETE", MEMORY, "write"),

@@ -59,6 +59,7 @@ FIELDS: dict[str, list[str]] = {
         "pinned",
         "shared",
     ],
+    "/api/memory/batch": ["items"],
     f"/api/memory/{MISSING}": ["content", "key", "metadata", "expiresAt", "revision", "sessionId"],
     "/api/memory/tokenizer-lens": ["text", "purpose"],
     "/api/memory/why-not": ["query", "memoryId", "strategy", "limit", "match", "scope"],
