@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_required
 from ninja import NinjaAPI
 
 from memory.api import (
+    audit,
     backends,
     batch,
     engine,
@@ -39,3 +40,4 @@ api.add_router("/settings", settings.router)
 api.add_router("/settings", qdrant.router)
 api.add_router("/keys", keys.router)
 api.add_router("/jobs", jobs.router)
+api.add_router("/audit", audit.router)

@@ -64,6 +64,7 @@ ROUTES: Final = (
     Route("DELETE", "/api/keys?id=alice", "manage"),
     Route("DELETE", f"/api/keys/{MISSING}", "manage"),
     Route("POST", f"/api/keys/{MISSING}/rotate", "manage"),
+    Route("GET", "/api/audit", "read"),
     Route("GET", "/api/jobs", "read"),
     Route("GET", f"/api/jobs/{MISSING}", "read"),
     Route("POST", f"/api/jobs/{MISSING}/cancel", "read"),

@@ -162,6 +162,7 @@ def test_no_bytes_give_a_500(client: ApiClient, route: Route, body: bytes) -> No
 def test_no_query_gives_a_500(client: ApiClient, query: dict[str, str]) -> None:
     _check(client.call("GET", "/api/memory", **query))
     _check(client.call("GET", "/api/jobs", **query))
+    _check(client.call("GET", "/api/audit", **query))
 
 
 @BOUNDED
