@@ -20,7 +20,7 @@ from memory.api.schemas.memories import (
     MemoryQuery,
     MemoryUpdate,
 )
-from memory.services import listing, memories
+from memory.services import listing, memories, metadata_filters
 
 router = Router(tags=["memory"], by_alias=True)
 
@@ -38,6 +38,7 @@ def list_memories(request: HttpRequest, filters: Query[MemoryQuery]) -> dict[str
         limit=filters.limit,
         page=filters.page,
         offset=filters.offset,
+        metadata=metadata_filters.parse(filters.filters),
     )
     page = listing.list_page(principal, wanted)
     return {

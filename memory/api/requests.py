@@ -33,6 +33,7 @@ def retrieve_request(payload: PreviewIn) -> RetrieveRequest:
         types=tuple(MemoryType(name) for name in payload.types),
         match=Match(payload.match),
         trace=payload.trace,
+        filters=payload.filters,
     )
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings as django_settings
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from engine import decay
 from engine.types import MemoryType, Scope
 from memory import wiring
 from memory.clock import now, to_ms
 from memory.models import ApiKey, Memory, Passage
+from memory.services import metadata_filters
 from memory.stored_settings import Settings
 
 DECAY_SCAN = 5000
@@ -28,6 +30,7 @@ class View:
     types: tuple[MemoryType, ...] = ()
     include_shared: bool = False
     with_retention: bool = True
+    filters: Mapping[str, Any] | None = None
 
 
 def scope(owners: Iterable[ApiKey] | None, *, view: View) -> Scope:
@@ -41,7 +44,8 @@ def scope(owners: Iterable[ApiKey] | None, *, view: View) -> Scope:
         session=view.session,
         types=frozenset(view.types),
         retained_after_ms=cutoffs(wiring.settings(), moment) if view.with_retention else {},
-        excluded=_decayed(ids, moment, include_shared=view.include_shared),
+        excluded=_decayed(ids, moment, include_shared=view.include_shared)
+        | _filtered_out(ids, view),
     )
 
 
@@ -83,14 +87,33 @@ def _decayed(
     policy = decay.policy_from_env(django_settings.MEMORY_TYPED_DECAY)
     if not policy.enabled:
         return frozenset()
-    rows = Passage.objects.filter(is_archived=False, memory__isnull=False)
-    if owners is not None:
-        own = Q(owner__in=owners)
-        rows = rows.filter(own | Q(is_shared=True) if include_shared else own)
+    rows = _of(owners, include_shared=include_shared)
     columns = ("pk", "type", "created_ms", "is_pinned")
     use = ("memory__use__last_accessed_at", "memory__use__access_count")
     found = rows.order_by("created_ms").values_list(*columns, *use)[:DECAY_SCAN]
     return decay.decayed((_decay_row(*values) for values in found), policy, to_ms(moment))
+
+
+def _of(owners: frozenset[int] | None, *, include_shared: bool) -> QuerySet[Passage]:
+    """Passages of memories that these owners may see."""
+    rows = Passage.objects.filter(is_archived=False, memory__isnull=False)
+    if owners is None:
+        return rows
+    own = Q(owner__in=owners)
+    return rows.filter(own | Q(is_shared=True) if include_shared else own)
+
+
+def _filtered_out(owners: frozenset[int] | None, view: View) -> frozenset[int]:
+    """Ids of passages whose memory a filter over metadata does not match."""
+    if not view.filters:
+        return frozenset()
+    matched = metadata_filters.condition(view.filters, "memory__metadata")
+    rows = _of(owners, include_shared=view.include_shared).filter(~matched)
+    if view.session is not None:
+        rows = rows.filter(session=view.session)
+    if view.types:
+        rows = rows.filter(type__in=[kind.value for kind in view.types])
+    return frozenset(rows.order_by().values_list("pk", flat=True))
 
 
 def _decay_row(

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
@@ -16,7 +16,7 @@ from memory.clock import now
 from memory.errors import Invalid
 from memory.models import Memory, Passage, RetrievalCount, VectorIndex, VectorMark
 from memory.principal import Principal
-from memory.services import access, lifetimes, memories
+from memory.services import access, lifetimes, memories, metadata_filters
 from memory.services.backends import truth
 
 MAX_LIMIT: Final = 200
@@ -41,6 +41,8 @@ class MemoryFilter:
     offset: int | None = None
     page: int = 1
     order: str = "-created_at"
+    metadata: Mapping[str, Any] | None = None
+    """A filter over metadata (``metadata_filters``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ def list_page(principal: Principal, wanted: MemoryFilter) -> MemoryPage:
     """
     access.require(principal, "read")
     _check(wanted)
-    if truth.is_elsewhere() and wanted.state == "live" and wanted.order == "-created_at":
+    is_plain = wanted.state == "live" and wanted.order == "-created_at" and not wanted.metadata
+    if truth.is_elsewhere() and is_plain:
         from memory.services.backends import listed
 
         page = listed.page(principal, wanted)
@@ -225,6 +228,8 @@ def _filtered(principal: Principal, wanted: MemoryFilter) -> QuerySet[Memory]:
         # The ORM escapes % and _, so that nothing typed is a wildcard.
         words = wanted.q.strip().replace("\0", "")
         rows = rows.filter(Q(content__icontains=words) | Q(key__icontains=words))
+    if wanted.metadata:
+        rows = rows.filter(metadata_filters.condition(wanted.metadata))
     return rows.select_related("api_key", "use")
 
 

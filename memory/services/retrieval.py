@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from django.conf import settings as django_settings
 from django.db import IntegrityError, connection, transaction
@@ -63,6 +63,8 @@ class RetrieveRequest:
     types: tuple[MemoryType, ...] = ()
     match: Match = Match.ANY
     trace: bool = False
+    filters: Mapping[str, Any] | None = None
+    """A filter over metadata (``metadata_filters``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ def scope_of(
         types=request.types,
         include_shared=request.reach == "global",
         with_retention=with_retention,
+        filters=request.filters,
     )
     return lifetimes.scope(owners, view=view)
 

@@ -18,7 +18,7 @@ from memory.models import Memory
 from memory.models import Passage as PassageRow
 from memory.passage_reader import all_to_engine
 from memory.principal import Principal
-from memory.services import access, lifetimes, memories
+from memory.services import access, lifetimes, memories, metadata_filters
 from memory.services.retrieval import (
     RetrievalView,
     RetrieveRequest,
@@ -68,9 +68,9 @@ class WhyNot:
 
     ``stage`` and ``reason`` are codes, empty when it was found: ``scope`` (``trashed``,
     ``archived``, ``other_owner``, ``expired``, ``retention``, ``decayed``, ``other_session``,
-    ``other_type``), ``index`` (``not_indexed``), ``match`` (``not_all_words``, ``no_phrase``),
-    ``lists`` (``no_words``, ``no_vector``, ``below_depth``, ``not_run``), or the name of a later
-    stage with what it says.
+    ``other_type``, ``filtered``), ``index`` (``not_indexed``), ``match`` (``not_all_words``,
+    ``no_phrase``), ``lists`` (``no_words``, ``no_vector``, ``below_depth``, ``not_run``),
+    or the name of a later stage with what it says.
     """
 
     memory: Memory
@@ -103,7 +103,8 @@ def why_not(principal: Principal, request: RetrieveRequest, memory_id: str) -> W
     rows = list(PassageRow.objects.filter(memory=memory).order_by("ordinal"))
     view = retrieve_here(principal, replace(request, trace=True))
     told = WhyNot(memory, request, view=view)
-    reason = _outside(memory, scope, [row.pk for row in rows])
+    ids = [row.pk for row in rows]
+    reason = _outside(memory, scope, ids, is_filtered=_is_filtered(memory, request))
     if reason:
         return replace(told, stage="scope", reason=reason)
     if not rows:
@@ -132,7 +133,15 @@ def _shared(memory_id: str) -> Memory | None:
     return Memory.objects.filter(lifetimes.live(), is_shared=True, pk=key).first()
 
 
-def _outside(memory: Memory, scope: Scope, ids: Collection[int]) -> str:
+def _is_filtered(memory: Memory, request: RetrieveRequest) -> bool:
+    """Whether the filter of a request leaves a memory out."""
+    if not request.filters:
+        return False
+    matched = metadata_filters.condition(request.filters)
+    return not Memory.objects.filter(matched, pk=memory.pk).exists()
+
+
+def _outside(memory: Memory, scope: Scope, ids: Collection[int], *, is_filtered: bool) -> str:
     """Why a memory lies outside a scope; an empty text when it lies within."""
     if memory.trashed_at is not None:
         return "trashed"
@@ -148,7 +157,9 @@ def _outside(memory: Memory, scope: Scope, ids: Collection[int]) -> str:
         return "other_session"
     if scope.types and MemoryType(memory.type) not in scope.types:
         return "other_type"
-    return "decayed" if ids and scope.excluded.issuperset(ids) else ""
+    if not ids or not scope.excluded.issuperset(ids):
+        return ""
+    return "filtered" if is_filtered else "decayed"
 
 
 def _through(told: WhyNot, scope: Scope, passages: Sequence[Passage]) -> WhyNot:

@@ -73,6 +73,7 @@ FIELDS: dict[str, list[str]] = {
         "scope",
         "types",
         "trace",
+        "filters",
     ],
     "/api/memory/reindex": ["force"],
     "/api/memory/summarize": [

@@ -23,6 +23,7 @@ class PreviewIn(Strict):
     types: list[TypeName] = Field(default_factory=list)
     match: Literal["any", "all", "phrase"] = "any"
     trace: bool = False
+    filters: dict[str, Any] | None = None
 
 
 class PreviewHit(Shape):

@@ -100,6 +100,7 @@ class MemoryQuery(Schema):
     limit: Annotated[int, Field(ge=1, le=200)] = 50
     page: Annotated[int, Field(ge=1, le=10_000_000)] = 1
     offset: Annotated[int | None, Field(ge=0, le=1_000_000_000)] = None
+    filters: Annotated[str, Field(description="JSON of a filter over metadata")] = ""
 
 
 class MemoryBody(Shape):

@@ -45,7 +45,9 @@ def retrieve(principal: Principal, request: RetrieveRequest, purpose: Purpose) -
     retrieval.check(request)
     plan = backend_wiring.plan()
     by_itself = plan.configs[plan.primary].answers == "backend"
-    if not by_itself or request.mode is Mode.RECENT or not request.query.strip():
+    # No backend knows filters over metadata: the mirror has every metadata.
+    is_ours = request.mode is Mode.RECENT or not request.query.strip() or bool(request.filters)
+    if is_ours or not by_itself:
         return retrieval.retrieve_here(principal, request, purpose=purpose)
     answered = manager().search(_asked(request, owners))
     failed = tuple(Degraded("backend", error.code, str(error)) for _name, error in answered.failed)
