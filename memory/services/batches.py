@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 from django.db import transaction
@@ -19,7 +20,7 @@ from memory.principal import Principal
 from memory.services import access, audit, memories
 from memory.services.audit import Act
 from memory.services.backends import truth
-from memory.services.drafts import MemoryDraft
+from memory.services.drafts import MemoryDraft, check
 
 MAX_ITEMS: Final = 1000
 CREATED, UPDATED, DELETED, PURGED, FAILED = "created", "updated", "deleted", "purged", "failed"
@@ -73,7 +74,8 @@ class Outcome:
 def carry_out(principal: Principal, items: Sequence[Item]) -> list[Outcome]:
     """Carry out items in order, each in a savepoint; the outcomes in the same order.
 
-    One that is refused leaves the others as they are. When the database itself fails, nothing is
+    Memories to store beside one another share a savepoint while all of them can be stored. One
+    item that is refused leaves the others as they are. When the database itself fails, nothing is
     kept. While another backend holds the truth it is told of each item before our tables are, so
     that there is a transaction for each item. Raises ``Forbidden`` without the scope ``write``,
     ``Invalid`` for no item or more than 1,000.
@@ -88,12 +90,11 @@ def carry_out(principal: Principal, items: Sequence[Item]) -> list[Outcome]:
     with _together():
         if not truth.is_elsewhere():
             _lock_owners(principal, items)
-        for item in items:
-            with audit.gathered() as done:
-                outcome = _one(principal, item)
-            outcomes.append(outcome)
-            if outcome.error is None:
-                acts.extend(done)
+        for alike in _runs(items):
+            outcomes.extend(
+                _stored_at_once(principal, alike, acts)
+                or [_one(principal, item, acts) for item in alike]
+            )
         _record(principal, outcomes, acts, took_ms=(time.perf_counter() - started) * 1000)
     return outcomes
 
@@ -102,9 +103,48 @@ def _together() -> AbstractContextManager[object]:
     return nullcontext() if truth.is_elsewhere() else transaction.atomic()
 
 
-def _one(principal: Principal, item: Item) -> Outcome:
+def _runs(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Items as they come, those beside one another that store for one owner together."""
+    for is_new, group in groupby(items, key=_stores_for):
+        if is_new:
+            yield list(group)
+        else:
+            yield from ([item] for item in group)
+
+
+def _stores_for(item: Item) -> tuple[str | None] | None:
+    return (access.reference_of(item.owner),) if isinstance(item, Create) else None
+
+
+def _stored_at_once(principal: Principal, items: Sequence[Item], acts: list[Act]) -> list[Outcome]:
+    """Store drafts of one owner in a few statements; nothing unless all of them can be stored."""
+    drafts = [item.draft for item in items if isinstance(item, Create)]
+    first = items[0]
+    if len(drafts) < 2 or not isinstance(first, Create) or truth.is_elsewhere():
+        return []
     try:
-        return _done(principal, item)
+        owner = access.write_owner(principal, first.owner)
+        for draft in drafts:
+            check(draft)
+            if draft.is_shared:
+                access.require(principal, "manage")
+        with transaction.atomic():
+            stored = memories.store_many(principal, owner, drafts)
+    except ServiceError:
+        return []  # one by one, each is told what is wrong with it
+    acts.append(Act("memory.create", owner, tuple(str(item.memory.pk) for item in stored)))
+    return [
+        Outcome(CREATED if item.created else UPDATED, str(item.memory.pk), item.memory.revision)
+        for item in stored
+    ]
+
+
+def _one(principal: Principal, item: Item, acts: list[Act]) -> Outcome:
+    try:
+        with audit.gathered() as done:
+            outcome = _done(principal, item)
+        acts.extend(done)
+        return outcome
     except ServiceError as error:
         refused = error
     except EngineError as error:
