@@ -9,6 +9,8 @@ import pytest
 from memstudio import embedded
 from memstudio.celery import app
 
+pytestmark = pytest.mark.embedded
+
 DEADLINE_S = 10
 
 
