@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
@@ -258,9 +258,7 @@ def resume() -> bool:
         # Asked for in the last moment of a job that had nothing left to do.
         jobs.enqueue(jobs.Order("reindex", dedupe_key=DEDUPE, params=last.params))
         return True
-    in_use = VectorMark.objects.exclude(index__state=VectorIndex.State.RETIRED)
-    waiting = in_use.filter(attempts__lt=MAX_ATTEMPTS).exists()
-    if not (waiting or _is_unmade() or is_unkept()):
+    if not (_is_waiting() or _is_unmade() or is_unkept()):
         return False
     if last is not None and last.state == Job.State.CANCELLED:
         return False
@@ -268,6 +266,20 @@ def resume() -> bool:
         return False
     embed_soon()
     return True
+
+
+def _is_waiting() -> bool:
+    in_use = VectorMark.objects.exclude(index__state=VectorIndex.State.RETIRED)
+    return in_use.filter(attempts__lt=MAX_ATTEMPTS).exists()
+
+
+def _look_again(result: Mapping[str, Any]) -> None:
+    """Go on when a mark came after the last look of a job that had left none."""
+    if not result["pending"] and _is_waiting():
+        embed_soon()
+
+
+jobs.last_look("reindex", _look_again)
 
 
 def _is_unmade() -> bool:

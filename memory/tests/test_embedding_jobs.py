@@ -253,3 +253,21 @@ def test_reindex_06_a_mark_goes_when_its_vector_comes(
     index.marks.filter(passage__memory__key="k0").delete()
     assert reindex.pending() == 2
     assert HANDLERS["reindex"] is embedding.fill
+
+
+def test_a_memory_that_comes_in_the_last_moment_of_a_job_is_not_left_waiting(
+    alice: Principal, remember: Remember, work: Work
+) -> None:
+    remember(alice, "likes tea")
+
+    def fill_and_be_late(context: jobs.JobContext) -> dict[str, int]:
+        result = embedding.fill(context)
+        remember(alice, "likes cocoa")
+        return result
+
+    job = _only_job()
+    assert jobs.run(job.pk, {"reindex": fill_and_be_late})
+    assert Job.objects.filter(state=Job.State.QUEUED, kind="reindex").count() == 1
+    assert work() == 1
+    assert embedding.coverage().pending == 0
+    assert not Job.objects.filter(state__in=Job.ACTIVE).exists()
