@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext_lazy as _
 
-from memstudio import database, env, home, log, quiet, redis
+from memstudio import database, env, home, log, providers, quiet, redis
 
 quiet.apply()
 
@@ -188,6 +188,11 @@ MEMORY_EMBEDDING_CACHE_MAX = env.integer("MEMORY_EMBEDDING_CACHE_MAX", 1000, low
 MEMORY_EMBEDDING_CACHE_TTL_MS = env.integer("MEMORY_EMBEDDING_CACHE_TTL_MS", 300_000, low=0)
 MEMORY_STUDIO_VAULT_ROOTS = env.texts("MEMORY_STUDIO_VAULT_ROOTS")
 MEMORY_TYPED_DECAY = env.prefixed("MEMORY_TYPED_DECAY_")
+
+# Providers that are set up outside of the studio
+
+MEMORY_STUDIO_PROVIDER_FIELDS = providers.from_environment()
+MEMORY_STUDIO_PROVIDERS = providers.from_file(MEMORY_STUDIO_HOME)
 
 # Log
 

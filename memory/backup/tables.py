@@ -83,6 +83,7 @@ TABLES: Final = (
     Table("memory.MemoryUse"),
     Table("memory.MemoryRevision"),
     Table("memory.BackendCopy"),
+    Table("memory.Provider"),
     Table("memory.AuditEntry"),
     Table("memory.RetrievalCount"),
     Table("memory.Job", ~models.Q(state__in=Job.ACTIVE)),

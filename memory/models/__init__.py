@@ -7,6 +7,7 @@ from memory.models.index import Passage, PassageChange, VectorIndex, VectorMark
 from memory.models.installation import InstallationFact, UploadPart
 from memory.models.job import Job
 from memory.models.memory import Compaction, Memory, MemoryRevision, MemoryUse
+from memory.models.provider import Provider
 from memory.models.settings import EngineSettings
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "MemoryUse",
     "Passage",
     "PassageChange",
+    "Provider",
     "RetrievalCount",
     "SignInLink",
     "UploadPart",

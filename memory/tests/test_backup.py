@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import ForeignKey
 
+from engine.providers.spec import ProviderSpec
 from engine.types import Mode
 from memory import secretbox
 from memory.backup import manifest as manifests
@@ -38,7 +39,7 @@ from memory.models import (
     VectorMark,
 )
 from memory.principal import Principal
-from memory.services import compaction, embedding, memories, signin
+from memory.services import compaction, embedding, memories, providers, signin
 from memory.services import settings as studio_settings
 from memory.tests.asking import ask, days_ago
 from memory.tests.conftest import Remember, Work
@@ -78,6 +79,7 @@ def full(alice: Principal, manager: Principal, remember: Remember, work: Work) -
     waiting = {"pending": "update", "attempts": 2, "error": "timeout", "due_at": now()}
     tea = Memory.objects.get(key="tea").pk
     BackendCopy.objects.create(backend="notes", memory_id=tea, own_id="tea.md", **waiting)
+    providers.create(manager, ProviderSpec("openai", "openai", api_key="sk-s3cret"))
     return alice
 
 

@@ -1,0 +1,1 @@
+"""Known services: where they are, how they are spoken to, which models they have."""
