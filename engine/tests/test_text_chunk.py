@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import hashlib
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from engine.text.chunk import MAX_CHARS, OVERLAP, byte_range, chunks
-
-BODY = st.text(st.sampled_from('ab .\n,。！？!?「」"中字é😀\r\t'), max_size=4000)
+from engine.testing.mixed_text import MIXED, check_chunks
+from engine.text.chunk import byte_range, chunks
 
 
 def ranges(text: str) -> list[tuple[int, int]]:
@@ -66,15 +63,7 @@ def test_byte_offset_01_to_07_offsets_are_bytes_of_the_original(
     assert byte_range(body, start, start + len(part)) == expected
 
 
-@given(BODY)
+@given(MIXED)
 @settings(max_examples=150, deadline=None, database=None)
-def test_chunks_cover_the_text_and_their_bytes_are_theirs(text: str) -> None:
-    found = chunks(text)
-    data = text.encode()
-    assert bool(found) == bool(text.strip())
-    for chunk in found:
-        assert len(chunk.text) <= MAX_CHARS
-        assert data[chunk.byte_start : chunk.byte_end].decode() == chunk.text
-    for before, after in pairwise(found):
-        assert before.start < after.start == before.end - OVERLAP
-    assert not found or (found[0].start, found[-1].end) == (0, len(text))
+def test_chunks_of_any_mixed_text_keep_every_promise(text: str) -> None:
+    check_chunks(text)

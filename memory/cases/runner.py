@@ -16,6 +16,7 @@ from memory.cases import (  # noqa: F401
     net_areas,
     qdrant_areas,
     service_areas,
+    vault_areas,
 )
 from memory.cases.registry import CaseFile, adapter_for, agrees, wanted
 

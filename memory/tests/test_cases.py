@@ -101,6 +101,9 @@ def test_a_file_that_is_missing_is_said_in_one_sentence(tmp_path: Path) -> None:
         ([1, 2], [2, 1], False),
         ([1], [1, 2], False),
         ("a", "a", True),
+        ("error code (why)", "error code (in other words)", True),
+        ("error code (why)", "error other (why)", False),
+        ("text (a)", "text (b)", False),
         (float("inf"), 1, False),
     ],
 )

@@ -1,0 +1,162 @@
+"""Text from a generation service at a full operation URL: ``compatible`` or ``gemini``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
+
+from engine.net.client import HttpClient, Limits
+from engine.net.errors import HttpFailed, UrlBlocked
+from engine.net.strict_json import Json
+from engine.types import Health
+from engine.vault.errors import VaultError
+
+CODE: Final = "generation_invalid_response"
+MAX_BYTES: Final = 4 << 20
+CODES: Final = {
+    "invalid_response": CODE,
+    "response_too_large": CODE,
+    "auth_failed": "auth_failed",
+    "rate_limited": "rate_limited",
+    "redirect_refused": "redirect_refused",
+    "timeout": "timeout",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationEndpoint:
+    """Where text is written, by which model, as whom. ``url`` is the operation itself."""
+
+    url: str
+    model: str
+    protocol: str = "compatible"
+    api_key: str | None = field(default=None, repr=False)
+
+
+class RemoteGenerator:
+    """``TextGenerator`` over HTTP. Offers a model no tools. Thread-safe.
+
+    The URL policy, and what stops a retry (a vault that was locked), are those of ``client``.
+    """
+
+    def __init__(
+        self, endpoint: GenerationEndpoint, *, client: HttpClient, limits: Limits | None = None
+    ) -> None:
+        self._endpoint = endpoint
+        self._client = client
+        self._limits = limits or Limits(max_bytes=MAX_BYTES)
+
+    @property
+    def model(self) -> str:
+        return self._endpoint.model
+
+    def generate(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int) -> str:
+        """What the model writes after the messages; 0 tokens leave its length to the service.
+
+        Raises ``VaultError``: ``generation_invalid_response``, ``auth_failed``, ``rate_limited``,
+        ``upstream_error``, ``redirect_refused``, ``timeout``, ``url_policy``,
+        ``device_only_vault``.
+        """
+        is_gemini = self._endpoint.protocol == "gemini"
+        body = (_gemini_body if is_gemini else self._body)(messages, max_tokens)
+        try:
+            answer = self._client.post_json(
+                self._endpoint.url, body, headers=self._headers(), limits=self._limits
+            )
+        except (UrlBlocked, HttpFailed) as error:
+            raise failed(error) from error
+        return _gemini_text(answer) if is_gemini else _compatible_text(answer)
+
+    def health(self) -> Health:
+        """That it is configured; asking would cost money, so nothing is asked."""
+        return Health(True, detail={"model": self.model, "protocol": self._endpoint.protocol})
+
+    def _headers(self) -> dict[str, str]:
+        key = self._endpoint.api_key
+        if not key:
+            return {}
+        if self._endpoint.protocol == "gemini":
+            return {"x-goog-api-key": key}
+        return {"Authorization": f"Bearer {key}"}
+
+    def _body(self, messages: Sequence[Mapping[str, str]], max_tokens: int) -> dict[str, object]:
+        body: dict[str, object] = {
+            "model": self._endpoint.model,
+            "messages": [dict(message) for message in messages],
+        }
+        if max_tokens:
+            body["max_tokens"] = max_tokens
+        return body
+
+
+def failed(error: UrlBlocked | HttpFailed, codes: Mapping[str, str] = CODES) -> VaultError:
+    """The error of a vault for one of outbound HTTP; ``codes`` names those that have their own."""
+    if isinstance(error, UrlBlocked):
+        code = "device_only_vault" if error.reason == "not_loopback" else "url_policy"
+        return VaultError(str(error), code=code, reason=error.reason)
+    return VaultError(str(error), code=codes.get(error.code, "upstream_error"), reason=error.code)
+
+
+def _gemini_body(messages: Sequence[Mapping[str, str]], max_tokens: int) -> dict[str, object]:
+    config: dict[str, object] = {"responseMimeType": "application/json"}
+    if max_tokens:
+        config["maxOutputTokens"] = max_tokens
+    rules = [{"text": message["content"]} for message in messages if message["role"] == "system"]
+    turns = [
+        {
+            "role": "model" if message["role"] == "assistant" else "user",
+            "parts": [{"text": message["content"]}],
+        }
+        for message in messages
+        if message["role"] != "system"
+    ]
+    body: dict[str, object] = {"contents": turns, "generationConfig": config}
+    return {"systemInstruction": {"parts": rules}, **body} if rules else body
+
+
+def _compatible_text(answer: Json) -> str:
+    choice = _first(answer, "choices")
+    message = choice.get("message")
+    text = message.get("content") if isinstance(message, dict) else None
+    if choice.get("finish_reason") in ("length", "content_filter"):
+        _refuse("an answer that was cut")
+    if not isinstance(text, str):
+        _refuse("no text")
+    return text
+
+
+def _gemini_text(answer: Json) -> str:
+    candidate = _first(answer, "candidates")
+    if candidate.get("finishReason", "STOP") != "STOP":
+        _refuse("an answer that was cut")
+    content = candidate.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    if not isinstance(parts, list):
+        _refuse("no text")
+    return "".join(_written(parts))
+
+
+def _written(parts: Sequence[Json]) -> list[str]:
+    """The texts of parts, the model's thoughts left out."""
+    texts: list[str] = []
+    for part in parts:
+        if not isinstance(part, dict):
+            _refuse("a part that is no object")
+        text = part.get("text", "")
+        if not isinstance(text, str):
+            _refuse("a part that is no text")
+        if part.get("thought") is not True:
+            texts.append(text)
+    return texts
+
+
+def _first(answer: Json, field_name: str) -> dict[str, Json]:
+    found = answer.get(field_name) if isinstance(answer, dict) else None
+    if not isinstance(found, list) or not found or not isinstance(found[0], dict):
+        _refuse(f"no {field_name}")
+    return found[0]
+
+
+def _refuse(what: str) -> NoReturn:
+    raise VaultError(f"The service sent {what}.", code=CODE, reason=what)
