@@ -10,6 +10,7 @@ from typing import Any
 
 # Importing them registers their adapters.
 from memory.cases import (  # noqa: F401
+    chat_areas,
     engine_areas,
     install_areas,
     model_areas,

@@ -1,0 +1,1 @@
+"""Chats with language models as they pass by: reading them, and putting memories into them."""
