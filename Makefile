@@ -8,7 +8,7 @@ SCRATCH := MEMORY_STUDIO_HOME=$(CURDIR)/.venv/check-home
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev run worker beat broker test test-servers check lint types imports templates migrations
-.PHONY: format cases bench chaos messages python
+.PHONY: format cases behaviours bench fuzz chaos messages python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +67,13 @@ cases: setup ## Run a case file: make cases FILE=path/to/cases.json
 
 bench: setup-dev ## Measure speed beside other systems
 	@$(VENV)/python -m benchmarks $(ARGS)
+
+behaviours: setup ## List described cases that nothing holds: make behaviours FILE=path/to/cases.json
+	@test -n "$(FILE)" || { echo "memory studio: name a case file: make behaviours FILE=..." >&2; exit 2; }
+	@$(SCRATCH) $(VENV)/python manage.py behaviours "$(FILE)" $(ARGS)
+
+fuzz: setup-dev ## Ten minutes of schemathesis against a studio (options: make fuzz ARGS="--minutes 1")
+	@$(VENV)/python -m benchmarks.contract $(ARGS)
 
 chaos: setup-dev ## Kill every process of an installation in turn while it is loaded
 	@$(VENV)/python -m benchmarks.chaos $(ARGS)

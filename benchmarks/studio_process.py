@@ -45,28 +45,36 @@ class Studio:
 @contextmanager
 def studio() -> Iterator[Studio]:
     """Start one, sign in by the printed link, stop it as Ctrl-C does."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="memory-studio-bench-") as home:
         started = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "studio", "--port", str(port)],
-            cwd=ROOT,
-            env={**os.environ, "MEMORY_STUDIO_HOME": home},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            link = _link(process)
+        with serving({**os.environ, "MEMORY_STUDIO_HOME": home}) as (url, link):
             took_s = time.perf_counter() - started
-            url = f"http://127.0.0.1:{port}"
             with httpx.Client(base_url=url, timeout=60, follow_redirects=True) as client:
                 client.get(link).raise_for_status()
                 yield Studio(url, client, took_s)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=20)
+
+
+@contextmanager
+def serving(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """A studio in this environment: its address, and the link that signs in."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "studio", "--port", str(port)],
+        cwd=ROOT,
+        env=dict(environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        yield f"http://127.0.0.1:{port}", _link(process)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=20)
+        if process.stdout:
+            process.stdout.close()
 
 
 def _link(process: subprocess.Popen[str]) -> str:

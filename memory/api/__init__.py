@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from ninja import NinjaAPI
 
 from memory.api import (
     audit,
@@ -19,8 +18,9 @@ from memory.api import (
     settings,
 )
 from memory.api.auth import BearerKey, StudioSession
+from memory.api.document import StudioApi
 
-api = NinjaAPI(
+api = StudioApi(
     title="Memory Studio",
     version="1",
     description="Long-term memory for LLM applications.",

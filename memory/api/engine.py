@@ -23,6 +23,7 @@ from memory.api.schemas.engine import (
     UndoOut,
 )
 from memory.api.schemas.memories import HealthOut
+from memory.api.schemas.status import EmbeddingProviders, EngineStatusOut
 from memory.services import compaction, reindex, retrieval, rollback, status
 
 router = Router(tags=["engine"], by_alias=True)
@@ -85,7 +86,7 @@ def undo_summarize(request: HttpRequest, compaction_id: str) -> dict[str, Any]:
     return {"compaction_id": str(undone.pk), "restored": undone.original_count}
 
 
-@router.get("/engine-status")
+@router.get("/engine-status", response=EngineStatusOut)
 def engine_status(request: HttpRequest) -> dict[str, Any]:
     """Every tier: whether it serves, and why not."""
     return status_out(status.engine_status(caller(request)))
@@ -98,7 +99,7 @@ def health(request: HttpRequest) -> dict[str, Any]:
     return {"working": result.working, "latency_ms": result.latency_ms, "error": result.error}
 
 
-@router.get("/embedding-providers")
+@router.get("/embedding-providers", response=EmbeddingProviders)
 def embedding_providers(request: HttpRequest) -> dict[str, Any]:
     """Embedding models to choose from, by provider."""
     return {"providers": status.embedding_providers(caller(request))}

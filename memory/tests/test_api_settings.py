@@ -280,3 +280,11 @@ def test_rest_20_providers_name_their_models_by_provider(manager: Any) -> None:
         for model in item["models"]:
             assert model["id"].startswith(f"{item['provider']}/")
             assert {"id", "name", "dimensions"} == set(model)
+
+
+@pytest.mark.parametrize(("value", "status"), [(1500.0, 200), (1500.5, 422), (True, 422)])
+def test_json_knows_one_kind_of_number(manager: Any, value: object, status: int) -> None:
+    answer = manager.call("PUT", "/api/settings/memory", {"maxTokens": value})
+    assert answer.status_code == status
+    kept = manager.call("GET", "/api/settings/memory").json()["maxTokens"]
+    assert kept == (1500 if status == 200 else 2000)

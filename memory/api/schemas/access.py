@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from memory.api.schemas.base import NonEmpty, Shape, Strict
 from memory.api.schemas.memories import Moment
+from memory.services.keys import MAX_NAME
 
 ScopeName = Literal["read", "write", "chat", "manage"]
 
@@ -19,8 +20,8 @@ def _default_scopes() -> list[ScopeName]:
 class KeyIn(Strict):
     """POST ``/api/keys``."""
 
-    name: NonEmpty
-    scopes: list[ScopeName] = Field(default_factory=_default_scopes)
+    name: Annotated[NonEmpty, Field(max_length=MAX_NAME)]
+    scopes: Annotated[list[ScopeName], Field(default_factory=_default_scopes, min_length=1)]
     expires_at: Moment = None
 
 

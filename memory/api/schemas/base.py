@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 TypeName = Literal["factual", "episodic", "procedural", "semantic"]
@@ -21,7 +21,13 @@ def _valid_text(value: str) -> str:
     return value
 
 
+def _whole(value: object) -> object:
+    """JSON knows one kind of number: ``20.0`` is ``20``."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 Text = Annotated[str, AfterValidator(_valid_text)]
+Whole = Annotated[int, BeforeValidator(_whole)]
 NonEmpty = Annotated[Text, Field(min_length=1)]
 Metadata = dict[str, Any]
 

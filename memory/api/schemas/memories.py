@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from memory.api.schemas.base import Metadata, NonEmpty, Shape, Strict, Text, TypeName
+from memory.api.schemas.base import Metadata, NonEmpty, Shape, Strict, Text, TypeName, Whole
 
 
 def _aware(value: datetime | None) -> datetime | None:
@@ -22,7 +22,15 @@ def _aware(value: datetime | None) -> datetime | None:
         raise ValueError("the time is outside the calendar") from None
 
 
-Moment = Annotated[datetime | None, Field(strict=False), AfterValidator(_aware)]
+Moment = Annotated[
+    datetime | None,
+    Field(strict=False),
+    AfterValidator(_aware),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "number"}, {"type": "null"}]}
+    ),
+]
+"""ISO 8601, or a Unix time: in seconds, in milliseconds when it is that large."""
 
 
 class MemoryOut(Shape):
@@ -84,7 +92,7 @@ class MemoryUpdate(Strict):
     occurred_at: Moment = None
     pinned: bool | None = None
     shared: bool | None = None
-    revision: int | None = None
+    revision: Whole | None = None
 
 
 class MemoryQuery(Schema):

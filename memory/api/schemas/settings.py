@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, create_model
 
-from memory.api.schemas.base import Strict, Text, TypeName
+from memory.api.schemas.base import Shape, Strict, Text, TypeName, Whole
 from memory.services.drafts import json_problem
 from memory.stored_settings import (
     MAX_WEIGHT,
+    MEMORY_FIELDS,
     EndpointProtocol,
     FloorName,
     FusionName,
@@ -23,7 +25,7 @@ from memory.stored_settings import (
     is_model_name,
 )
 
-Days = Annotated[int, Field(ge=1, le=365)]
+Days = Annotated[Whole, Field(ge=1, le=365)]
 
 
 def _endpoint(value: str | None) -> str | None:
@@ -68,7 +70,7 @@ class MemorySettingsIn(Strict):
     """PUT ``/api/settings/memory``: any of the fields."""
 
     enabled: bool | None = None
-    max_tokens: Annotated[int, Field(ge=0, le=16_000)] | None = None
+    max_tokens: Annotated[Whole, Field(ge=0, le=16_000)] | None = None
     retention_days: Days | None = None
     strategy: StrategyName | None = None
     skills_enabled: bool | None = None
@@ -99,3 +101,44 @@ class MemorySettingsIn(Strict):
     relevance_floor: Floor | FloorName | None = None
     mcp_seed_names: bool | None = None
     retention_days_by_type: dict[TypeName, Days] | None = None
+
+
+_OUT: Mapping[str, Any] = {
+    "flag": bool,
+    "integer": int,
+    "fraction": float,
+    "text": str | None,
+    "texts": list[str],
+    "map": dict[str, Any],
+    "days": dict[str, int],
+    "weights": dict[str, float],
+    "model": str,
+    "port": int,
+}
+
+
+def _out_fields() -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for entry in MEMORY_FIELDS:
+        if entry.kind == "secret":
+            fields |= {f"has_{entry.name}": (bool, ...), f"{entry.name}_masked": (str | None, ...)}
+            continue
+        shape = _OUT.get(entry.kind) or Literal[entry.choices]
+        if entry.kind == "floor":
+            shape = float | shape
+        elif entry.kind == "choice" and entry.default is None:
+            shape = shape | None
+        fields[_name(entry.api)] = (shape, ...)
+    return fields
+
+
+def _name(api: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in api)
+
+
+MemorySettingsOut = create_model(
+    "MemorySettingsOut",
+    __base__=Shape,
+    __doc__="The memory settings in force. Secrets only as a mask.",
+    **_out_fields(),
+)

@@ -1,0 +1,1 @@
+"""schemathesis over ``docs/openapi.json`` against a running studio with data in it."""

@@ -1,0 +1,64 @@
+"""What a studio holds when the run begins: memories in every state, a job, a compaction, keys."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import httpx
+
+from benchmarks.contract.callers import Callers
+
+OWNERS: Final = 4
+MEMORIES: Final = 60
+TYPES: Final = ("factual", "episodic", "procedural", "semantic")
+
+
+def fill(keeper: httpx.Client) -> dict[str, list[str]]:
+    """Store it all; the ids that paths may name, by the parameter."""
+    callers, compactions = Callers(keeper), []
+    with httpx.Client(base_url=keeper.base_url, timeout=60) as client:
+        for _owner in range(OWNERS):
+            client.headers["Authorization"] = f"Bearer {callers.next()}"
+            compactions += _own(client)
+    keeper.post("/api/memory/reindex", json={"force": True}).raise_for_status()
+    silent = {"brain": {"baseUrl": "http://127.0.0.1:9", "allowLoopback": True}}
+    keeper.put("/api/settings/memory", json={"backendConfigs": silent}).raise_for_status()
+    memories = keeper.get("/api/memory", params={"state": "all", "limit": 200}).json()["data"]
+    return {
+        "memory_id": [row["id"] for row in memories],
+        "job_id": [row["id"] for row in keeper.get("/api/jobs").json()["data"]],
+        "compaction_id": compactions,
+        "backend_id": ["brain", "sqlite"],
+    }
+
+
+def _own(client: httpx.Client) -> list[str]:
+    """What one owner has; the ids of its compactions. A key that may only read has nothing."""
+    answer = client.post(
+        "/api/memory/batch", json={"items": [_create(number) for number in range(MEMORIES)]}
+    )
+    if answer.status_code == 403:
+        return []
+    ids = [result["id"] for result in answer.raise_for_status().json()["results"]]
+    changes = [
+        *({"op": "update", "id": ids[n], "changes": {"content": f"was {n}"}} for n in range(5)),
+        *({"op": "delete", "id": ids[n]} for n in range(5, 10)),
+    ]
+    client.post("/api/memory/batch", json={"items": changes}).raise_for_status()
+    done = client.post("/api/memory/summarize", json={"mode": "tokens", "maxTokens": 400})
+    return [summary["compactionId"] for summary in done.raise_for_status().json()["summaries"]]
+
+
+def _create(number: int) -> dict[str, Any]:
+    memory: dict[str, Any] = {
+        "key": f"fact:{number}",
+        "content": f"Fact {number}. Likes tea and trains. Lives by the sea. 喜欢茶。 お茶が好き。",
+        "type": TYPES[number % 4],
+        "sessionId": f"s{number % 3}",
+        "metadata": {"number": number, "tags": ["a", "b"], "project": {"stage": "beta"}},
+        "pinned": number % 10 == 0,
+    }
+    if number % 7 == 0:
+        memory["expiresAt"] = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    return {"op": "create", "memory": memory}
