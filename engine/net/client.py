@@ -21,13 +21,13 @@ import httpcore
 from engine.errors import EngineError
 from engine.net import strict_json
 from engine.net.errors import RETRIED, HttpFailed
+from engine.net.failures import NETWORK_ERRORS, failure
 from engine.net.pinned import Resolve, deadline, resolve
 from engine.net.policy import OPERATOR, Target, UrlPolicy, check_url
 from engine.net.pools import Outgoing, Pools
 from engine.net.proxies import DIRECT, Proxies
 from engine.net.retry import MAX_RETRIES, asked_wait, delay_ms, outcome, refused_key
 from engine.net.strict_json import Json
-from engine.net.tunnel import ProxyRefused
 
 MIB = 1 << 20
 MAX_REFUSAL = 64 * 1024
@@ -306,15 +306,7 @@ def _timed(limits: Limits) -> Iterator[None]:
     token = deadline.set(time.monotonic() + limits.total_s)
     try:
         yield
-    except httpcore.TimeoutException as error:
-        raise HttpFailed("The server did not answer in time.", code="timeout") from error
-    except ProxyRefused as error:
-        raise HttpFailed("The proxy refused the connection.", code="proxy_refused") from error
-    except httpcore.ConnectError as error:
-        if isinstance(error.__cause__ or error.__context__, ssl.SSLError):
-            raise HttpFailed("The secure connection failed.", code="tls_failed") from error
-        raise HttpFailed("The server cannot be reached.", code="connect_failed") from error
-    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-        raise HttpFailed("The connection broke.", code="connect_failed") from error
+    except NETWORK_ERRORS as error:
+        raise failure(error) from error
     finally:
         deadline.reset(token)

@@ -10,10 +10,11 @@ from threading import Lock
 import certifi
 import httpcore
 
+from engine.net.handshakes import authorization
 from engine.net.pinned import PinnedBackend, Resolve
 from engine.net.policy import Target, UrlPolicy
 from engine.net.proxies import Proxies, Proxy
-from engine.net.tunnel import ProxyBackend, authorization
+from engine.net.tunnel import ProxyBackend
 
 KEEPALIVE_S = 30.0
 
@@ -29,8 +30,9 @@ class Outgoing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """``forwards``: the proxy reads whole requests, which only plain HTTP allows."""
+class Way:
+    """How requests travel. ``forwards``: the proxy reads whole requests, which only plain HTTP
+    allows."""
 
     policy: UrlPolicy
     proxy: Proxy | None
@@ -43,22 +45,16 @@ class Pools:
     def __init__(self, proxies: Proxies, *, resolve: Resolve, tls: ssl.SSLContext | None) -> None:
         self._proxies = proxies
         self._resolve = resolve
-        self._tls = tls or _trusted()
+        self._tls = tls or trusted()
         self._lock = Lock()
-        self._pools: dict[_Way, httpcore.ConnectionPool] = {}
+        self._pools: dict[Way, httpcore.ConnectionPool] = {}
 
     def send(
         self, outgoing: Outgoing, *, policy: UrlPolicy, timeouts: Mapping[str, float]
     ) -> httpcore.Response:
         """Send a request; the body of the answer is still to be read. Raises ``UrlBlocked``."""
-        target = outgoing.target
-        proxy = self._proxies.route(target)
-        forwards = proxy is not None and not proxy.is_socks and target.scheme == "http"
-        request = _request(outgoing)
-        if proxy is not None and forwards:
-            _through(request, target, proxy)
-        request.extensions["timeout"] = dict(timeouts)
-        return self._pool(_Way(policy, proxy, forwards)).handle_request(request)
+        way = way_of(outgoing.target, policy, self._proxies)
+        return self._pool(way).handle_request(request_of(outgoing, way, timeouts))
 
     def close(self) -> None:
         """Close idle connections."""
@@ -67,7 +63,7 @@ class Pools:
         for pool in pools:
             pool.close()
 
-    def _pool(self, way: _Way) -> httpcore.ConnectionPool:
+    def _pool(self, way: Way) -> httpcore.ConnectionPool:
         with self._lock:
             if way not in self._pools:
                 self._pools[way] = httpcore.ConnectionPool(
@@ -77,7 +73,7 @@ class Pools:
                 )
             return self._pools[way]
 
-    def _backend(self, way: _Way) -> httpcore.NetworkBackend:
+    def _backend(self, way: Way) -> httpcore.NetworkBackend:
         if way.proxy is None:
             return PinnedBackend(way.policy, self._resolve)
         return ProxyBackend(
@@ -87,6 +83,22 @@ class Pools:
             tls=self._tls,
             forwards=way.forwards,
         )
+
+
+def way_of(target: Target, policy: UrlPolicy, proxies: Proxies) -> Way:
+    """The way to a target. Raises ``UrlBlocked`` for a proxy that cannot be used."""
+    proxy = proxies.route(target)
+    forwards = proxy is not None and not proxy.is_socks and target.scheme == "http"
+    return Way(policy, proxy, forwards)
+
+
+def request_of(outgoing: Outgoing, way: Way, timeouts: Mapping[str, float]) -> httpcore.Request:
+    """A request in the network library's words."""
+    request = _request(outgoing)
+    if way.proxy is not None and way.forwards:
+        _through(request, outgoing.target, way.proxy)
+    request.extensions["timeout"] = dict(timeouts)
+    return request
 
 
 def _request(outgoing: Outgoing) -> httpcore.Request:
@@ -119,7 +131,7 @@ def _through(request: httpcore.Request, target: Target, proxy: Proxy) -> None:
         request.headers.append((b"Proxy-Authorization", given.encode()))
 
 
-def _trusted() -> ssl.SSLContext:
+def trusted() -> ssl.SSLContext:
     """The system's certificate authorities and those of certifi; verification is always on."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())

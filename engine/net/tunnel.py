@@ -1,4 +1,4 @@
-"""Connections through a proxy: HTTP CONNECT, plain forwarding, and SOCKS5 (RFC 1928, 1929).
+"""Connections through a proxy: HTTP CONNECT, plain forwarding, and SOCKS5.
 
 The proxy itself is the operator's choice and may be anywhere but at a metadata address. Where the
 proxy resolves names, the target's address cannot be pinned; its text was judged all the same.
@@ -7,35 +7,17 @@ With ``socks5`` the name is resolved and judged here, and the proxy is given the
 
 from __future__ import annotations
 
-import base64
-import ipaddress
 import ssl
 from collections.abc import Iterable
 
 import httpcore
 
+from engine.net import handshakes
 from engine.net.addresses import Address, is_address
+from engine.net.handshakes import Steps
 from engine.net.pinned import PinnedBackend, Resolve, in_time
 from engine.net.policy import OPERATOR, UrlPolicy, check_addresses
 from engine.net.proxies import Proxy
-
-MAX_HEAD = 16_384
-GIVES_UP = frozenset({b"502", b"503", b"504"})
-"""Answers to CONNECT that mean: the target could not be reached."""
-
-SOCKS_UNREACHABLE = frozenset({1, 3, 4, 5, 6})
-"""Replies of a SOCKS5 proxy that mean the same."""
-
-
-class ProxyRefused(httpcore.ProxyError):
-    """The proxy does not let the connection pass; asking again would not help."""
-
-
-def authorization(proxy: Proxy) -> str | None:
-    """The value of ``Proxy-Authorization``, None without credentials."""
-    if proxy.credentials is None:
-        return None
-    return "Basic " + base64.b64encode(":".join(proxy.credentials).encode()).decode("ascii")
 
 
 class ProxyBackend(httpcore.NetworkBackend):
@@ -79,9 +61,9 @@ class ProxyBackend(httpcore.NetworkBackend):
             if proxy.scheme == "https":
                 stream = stream.start_tls(self._tls, proxy.host, timeout)
             if proxy.is_socks:
-                _socks(stream, proxy, named, port, timeout)
+                _speak(stream, handshakes.socks(proxy, named, port), timeout)
             elif not self._forwards:
-                _connect(stream, proxy, named, port, timeout)
+                _speak(stream, handshakes.connect(proxy, named, port), timeout)
         except BaseException:
             stream.close()
             raise
@@ -96,74 +78,16 @@ class ProxyBackend(httpcore.NetworkBackend):
         return addresses[0]
 
 
-def _connect(
-    stream: httpcore.NetworkStream,
-    proxy: Proxy,
-    host: str | Address,
-    port: int,
-    timeout: float | None,
-) -> None:
-    """Ask an HTTP proxy for a tunnel (RFC 9110, section 9.3.6)."""
-    named = f"[{host}]:{port}" if isinstance(host, ipaddress.IPv6Address) else f"{host}:{port}"
-    lines = [f"CONNECT {named} HTTP/1.1", f"Host: {named}"]
-    given = authorization(proxy)
-    if given is not None:
-        lines.append(f"Proxy-Authorization: {given}")
-    stream.write("\r\n".join([*lines, "", ""]).encode("ascii"), timeout)
-    head = b""
-    while b"\r\n\r\n" not in head:
-        received = stream.read(4096, timeout)
-        if not received or len(head) > MAX_HEAD:
-            raise httpcore.ConnectError("the proxy hung up")
-        head += received
-    version, _, rest = head.partition(b" ")
-    status = rest[:3]
-    if not version.startswith(b"HTTP/1.") or status in GIVES_UP:
-        raise httpcore.ConnectError("the proxy cannot reach the server")
-    # Nothing may follow the head: the server of a TLS connection speaks second.
-    if not status.startswith(b"2") or not head.endswith(b"\r\n\r\n"):
-        raise ProxyRefused("the proxy refused the tunnel")
-
-
-def _socks(
-    stream: httpcore.NetworkStream,
-    proxy: Proxy,
-    host: str | Address,
-    port: int,
-    timeout: float | None,
-) -> None:
-    """Ask a SOCKS5 proxy for a connection."""
-    wanted = 2 if proxy.credentials else 0
-    stream.write(bytes([5, 1, wanted]), timeout)
-    if _exactly(stream, 2, timeout) != bytes([5, wanted]):
-        raise ProxyRefused("the proxy wants another way to sign in")
-    if proxy.credentials:
-        user, password = (text.encode()[:255] for text in proxy.credentials)
-        stream.write(bytes([1, len(user)]) + user + bytes([len(password)]) + password, timeout)
-        if _exactly(stream, 2, timeout)[1] != 0:
-            raise ProxyRefused("the proxy refused the credentials")
-    stream.write(bytes([5, 1, 0]) + _socks_host(host) + port.to_bytes(2, "big"), timeout)
-    _, reply, _, kind = _exactly(stream, 4, timeout)
-    if reply:
-        refusal = httpcore.ConnectError if reply in SOCKS_UNREACHABLE else ProxyRefused
-        raise refusal("the proxy cannot connect")
-    length = {1: 4, 4: 16}.get(kind) or _exactly(stream, 1, timeout)[0]
-    _exactly(stream, length + 2, timeout)
-
-
-def _socks_host(host: str | Address) -> bytes:
-    if isinstance(host, str):
-        name = host.encode("ascii")
-        return bytes([3, len(name)]) + name
-    return bytes([1 if host.version == 4 else 4]) + host.packed
-
-
-def _exactly(stream: httpcore.NetworkStream, size: int, timeout: float | None) -> bytes:
-    """Read exactly so many bytes; never one more, they belong to the target."""
-    found = b""
-    while len(found) < size:
-        received = stream.read(size - len(found), timeout)
-        if not received:
-            raise httpcore.ConnectError("the proxy hung up")
-        found += received
-    return found
+def _speak(stream: httpcore.NetworkStream, steps: Steps, timeout: float | None) -> None:
+    received: bytes | None = None
+    while True:
+        try:
+            # A generator is begun with None.
+            step = next(steps) if received is None else steps.send(received)
+        except StopIteration:
+            return
+        if isinstance(step, int):
+            received = stream.read(step, timeout)
+        else:
+            stream.write(step, timeout)
+            received = b""

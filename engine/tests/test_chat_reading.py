@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine.chat.bodies import Protocol, dumped, parse
+from engine.chat.bodies import dumped, parse
 from engine.chat.callers import MAX_SESSION, session_of, wants_no_memory
 from engine.chat.reading import request_text, response_text
-from engine.chat.routing import Speech, Upstream, routes
 from engine.chat.sse import MAX_LINE_BYTES, ReplyReader
 
 TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "42"}
@@ -165,20 +164,3 @@ def test_what_is_no_event_is_passed_over() -> None:
     reader.feed(b"yyy\n" + _stream({"choices": [{"delta": {"content": "ok"}}]}))
     assert reader.text == "ok"
     assert not reader.is_complete
-
-
-def test_a_model_is_routed_by_name_or_by_pattern_in_order() -> None:
-    first = Upstream("One", "http://a/v1", patterns=("gpt-*",))
-    second = Upstream("two", "http://b/v1")
-    claude = Upstream("claude", "http://c/v1", speech=Speech.ANTHROPIC)
-    every = [first, second, claude]
-
-    def found(model: str, protocol: Protocol = Protocol.CHAT) -> list[tuple[str, str]]:
-        return [(one.upstream.name, one.model) for one in routes(model, every, protocol)]
-
-    assert found("one/x/y") == [("One", "x/y")]
-    assert found("gpt-5") == [("One", "gpt-5"), ("two", "gpt-5")]
-    assert found("meta/llama") == [("two", "meta/llama")]
-    assert found("gpt-5", Protocol.MESSAGES) == [("claude", "gpt-5")]
-    assert found("two/gpt-5", Protocol.MESSAGES) == [("two", "gpt-5")]
-    assert [one.upstream.family for one in routes("one/x", every, Protocol.CHAT)] == ["One"]
