@@ -59,8 +59,11 @@ class Entry:
 
     @property
     def masked_key(self) -> str | None:
-        """The credential for readers; None without one."""
-        return mask(self.key) if self.key else None
+        """A credential that was given, for readers; None without one.
+
+        Of a variable nothing is shown: it may hold anything.
+        """
+        return mask(self.spec.api_key) if self.spec.api_key else None
 
     @property
     def is_read_only(self) -> bool:

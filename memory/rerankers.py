@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -10,13 +11,14 @@ from engine.embed import catalogue
 from engine.errors import EngineError
 from engine.protocols import Reranker
 from engine.types import Degraded, Retrieval
-from memory import secretbox
+from memory import provider_sources, secretbox
 from memory.model_facts import models_dir
 from memory.stored_settings import Settings
 
 if TYPE_CHECKING:
     from engine.embed.cache import CachedSource
     from engine.net.client import HttpClient
+    from engine.rerank.remote import RerankEndpoint
 
 _lock = threading.Lock()
 Client = Callable[[], "HttpClient"]
@@ -114,19 +116,32 @@ def _cross_encoder(chosen: Settings, _source: CachedSource | None, _client: Clie
 
 
 def _remote(chosen: Settings, _source: CachedSource | None, client: Client) -> Reranker:
-    from engine.errors import RerankFailed
-    from engine.rerank.remote import RemoteReranker, RerankEndpoint, RerankProtocol
+    from engine.rerank.remote import RemoteReranker
 
-    if not chosen.rerank_base_url:
-        raise RerankFailed("The rerank service has no address.", code="not_configured")
-    endpoint = RerankEndpoint(
-        chosen.rerank_base_url,
-        model=chosen.rerank_provider_model or "",
-        api_key=secretbox.open_sealed(chosen.rerank_api_key) or None,
-        protocol=RerankProtocol(chosen.rerank_protocol),
-    )
-    key = ("remote", endpoint.base_url, endpoint.model, endpoint.protocol, chosen.rerank_api_key)
+    endpoint = _endpoint(chosen)
+    secret = hashlib.sha256((endpoint.api_key or "").encode()).hexdigest()
+    key = ("remote", endpoint.base_url, endpoint.model, endpoint.protocol, secret)
     return _kept(key, lambda: RemoteReranker(endpoint, client=client()))
+
+
+def _endpoint(chosen: Settings) -> RerankEndpoint:
+    """The address in the settings, else that of the provider which the model names."""
+    from engine.errors import RerankFailed
+    from engine.rerank.remote import RerankEndpoint, RerankProtocol
+
+    if chosen.rerank_base_url:
+        return RerankEndpoint(
+            chosen.rerank_base_url,
+            model=chosen.rerank_provider_model or "",
+            api_key=secretbox.open_sealed(chosen.rerank_api_key) or None,
+            protocol=RerankProtocol(chosen.rerank_protocol),
+        )
+    named = provider_sources.named(chosen.rerank_provider_model)
+    if named is not None:
+        return provider_sources.rerank_endpoint(named)
+    if provider_sources.split(chosen.rerank_provider_model):
+        raise RerankFailed("No provider of this name is set up.", code="no_provider")
+    raise RerankFailed("The rerank service has no address.", code="not_configured")
 
 
 _BUILDERS: Final[dict[str, Callable[[Settings, CachedSource | None, Client], Reranker]]] = {

@@ -14,13 +14,13 @@ from memory import backend_secrets
 from memory.errors import ServiceError
 from memory.forms import StudioForm
 from memory.services.drafts import json_problem
+from memory.setting_texts import is_endpoint
 from memory.stored_settings import (
     MAX_WEIGHT,
     MEMORY_FIELDS,
     QDRANT_FIELDS,
     Field,
     Settings,
-    is_endpoint,
 )
 from memory.templatetags.studio import TYPES
 
@@ -37,6 +37,10 @@ MODELS: Final[Mapping[str, Any]] = {
 PROTOCOLS: Final = (
     ("compatible", gettext_lazy("OpenAI-compatible")),
     ("gemini", "Gemini"),
+    ("cohere", "Cohere"),
+    ("voyage", "Voyage"),
+    ("jina", "Jina"),
+    ("azure", "Azure OpenAI"),
 )
 STORES: Final = (
     ("auto", pgettext_lazy("vector store", "Automatic")),
@@ -65,6 +69,7 @@ RERANK_PROTOCOLS: Final = (
     ("seed", gettext_lazy("Plain: the address as it is given")),
     ("cohere", "Cohere"),
     ("jina", "Jina"),
+    ("voyage", "Voyage"),
     ("tei", "Text Embeddings Inference"),
 )
 FLOORS: Final = (

@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeGuard, get_args
-from urllib.parse import urlsplit
+
+from memory.setting_texts import is_model_name
 
 StrategyName = Literal["recent", "semantic", "hybrid"]
 SourceName = Literal["remote", "static", "transformers", "auto"]
@@ -20,13 +21,12 @@ StoreName = Literal["auto", "in-process", "sqlite-vec", "pgvector", "qdrant"]
 FusionName = Literal["scores", "rrf"]
 ListName = Literal["keyword", "vector"]
 RerankKind = Literal["none", "light", "late", "cross-encoder", "remote"]
-RerankProtocol = Literal["seed", "cohere", "jina", "tei"]
-EndpointProtocol = Literal["compatible", "gemini"]
+RerankProtocol = Literal["seed", "cohere", "jina", "voyage", "tei"]
+EndpointProtocol = Literal["compatible", "gemini", "cohere", "voyage", "jina", "azure"]
 FloorName = Literal["off", "auto"]
 QuantizationName = Literal["none", "int8", "binary"]
 MAX_TOKENS: Final = 16_000
 RETENTION_DAYS: Final = (1, 365)
-MAX_URL: Final = 2048
 MAX_WEIGHT: Final = 10.0
 DEFAULT_MODEL: Final = "multilingual-e5-small"
 
@@ -187,6 +187,7 @@ SOURCE_FIELDS: Final = tuple(
     if entry.name
     in (
         "embedding_source",
+        "embedding_provider_model",
         "local_model",
         "static_enabled",
         "custom_base_url",
@@ -254,6 +255,11 @@ class Settings:
         return self.fusion_weights.get(name)
 
     @property
+    def has_endpoint(self) -> bool:
+        """Whether an embeddings endpoint of its own is set, which stands before any provider."""
+        return bool(self.custom_base_url and self.custom_model_id)
+
+    @property
     def reranker(self) -> str:
         """The reranker that is to run, one of ``RerankKind``.
 
@@ -263,27 +269,6 @@ class Settings:
         if not self.rerank_enabled:
             return "none"
         return self.rerank_kind or ("remote" if self.rerank_provider_model else "light")
-
-
-def is_endpoint(text: str) -> bool:
-    """Whether a text is a base URL: http(s), a host, no credentials, query or fragment."""
-    if len(text) > MAX_URL or any(mark in text for mark in "?#\\") or not text.isprintable():
-        return False
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return False
-    has_place = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
-    return has_place and "@" not in parts.netloc
-
-
-def is_model_name(text: str) -> bool:
-    """Whether a text can be the name of a local model: letters, digits and ``. _ - /``."""
-    return bool(_MODEL_NAME.fullmatch(text)) and ".." not in text
-
-
-_MODEL_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/\-]{0,99}")
 
 
 def normalise(stored: Mapping[str, Any]) -> Settings:

@@ -25,10 +25,17 @@ from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, 
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
 from engine.types import Degraded, Passage, Purpose, Signature
-from memory import backend_wiring, local_stores, rerankers, secretbox, shared_vectors
+from memory import (
+    backend_wiring,
+    local_stores,
+    provider_sources,
+    rerankers,
+    shared_vectors,
+)
 from memory.model_facts import LOCAL_FAMILIES, models_dir
 from memory.models import EngineSettings, VectorIndex
 from memory.passage_reader import PassageReader
+from memory.provider_sources import Named
 from memory.stored_settings import Settings, normalise
 
 if TYPE_CHECKING:
@@ -123,24 +130,21 @@ def http_client() -> HttpClient:
 def resolve_source(chosen: Settings | None = None) -> Resolved:
     """The embedding source of the settings. Building one is cheap: models load on first use."""
     chosen = chosen or settings()
-    family = _family(chosen)
+    named = None if chosen.has_endpoint else provider_sources.named(chosen.embedding_provider_model)
+    family = _family(chosen, named)
     try:
         if family == "local":
-            return Resolved(_local_source(chosen.local_model), family)
+            return Resolved(_local_source(_local_model(chosen)), family)
         if family == "static" and (model := _static_model()):
             return Resolved(_local_source(model), family)
-        if family == "remote" and chosen.custom_base_url and chosen.custom_model_id:
-            key = (
-                "remote",
-                chosen.custom_protocol,
-                chosen.custom_base_url,
-                chosen.custom_model_id,
-                chosen.custom_api_key,
-            )
-            return Resolved(_cached(key, lambda: _remote(chosen)), family)
+        if family == "remote" and chosen.has_endpoint:
+            return Resolved(_of_endpoint(chosen), family)
+        if family == "remote" and named is not None:
+            return Resolved(_of_provider(named), family)
     except EmbeddingFailed as error:
         return Resolved(None, family, Degraded("vector", error.code, str(error)))
-    return Resolved(None, family, _OFF[family])
+    is_named = family == "remote" and chosen.embedding_provider_model is not None
+    return Resolved(None, family, _NO_PROVIDER if is_named else _OFF[family])
 
 
 def signature_of(source: EmbeddingSource) -> Signature:
@@ -155,18 +159,33 @@ def signature_of(source: EmbeddingSource) -> Signature:
         return source.signature
 
 
-def _family(chosen: Settings) -> str:
+def _family(chosen: Settings, named: Named | None) -> str:
+    names_local = not chosen.has_endpoint and _names_local(chosen)
     if chosen.embedding_source == "auto":
-        if chosen.custom_base_url and chosen.custom_model_id:
+        if chosen.has_endpoint or named is not None:
             return "remote"
         return "static" if chosen.static_enabled and _static_model() else "local"
+    if chosen.embedding_source == "remote" and names_local:
+        return "local"
     return "local" if chosen.embedding_source == "transformers" else chosen.embedding_source
+
+
+def _names_local(chosen: Settings) -> bool:
+    """Whether a local model was picked from the list in which all models are."""
+    return (chosen.embedding_provider_model or "").startswith(provider_sources.LOCAL)
+
+
+def _local_model(chosen: Settings) -> str:
+    if chosen.embedding_source == "remote" and chosen.embedding_provider_model:
+        return chosen.embedding_provider_model.removeprefix(provider_sources.LOCAL)
+    return chosen.local_model
 
 
 _OFF: Final = {
     "remote": Degraded("vector", "no_key", "no remote embedding endpoint is configured"),
     "static": Degraded("vector", "not_installed", "no static embedding model is installed"),
 }
+_NO_PROVIDER: Final = Degraded("vector", "no_provider", "no provider of this name is set up")
 
 
 def _static_model() -> str | None:
@@ -205,26 +224,19 @@ def _local(model: str) -> EmbeddingSource:
     return from_catalogue(model, models_dir=models_dir, template=TEMPLATE)
 
 
-def _remote(chosen: Settings) -> EmbeddingSource:
-    from engine.embed.remote import RemoteSource
-    from engine.embed.remote_dialects import EmbeddingProtocol, Endpoint
+def _of_endpoint(chosen: Settings) -> CachedSource:
+    """The source of the one address in the settings."""
+    endpoint = provider_sources.own_endpoint(chosen)
+    key = ("remote", endpoint.protocol, endpoint.base_url, endpoint.model, chosen.custom_api_key)
+    return _cached(key, lambda: provider_sources.remote_source(endpoint, http_client()))
 
-    endpoint = Endpoint(
-        base_url=chosen.custom_base_url or "",
-        model=chosen.custom_model_id or "",
-        api_key=secretbox.open_sealed(chosen.custom_api_key) or None,
-        protocol=EmbeddingProtocol(chosen.custom_protocol),
-    )
 
-    def build(dim: int | None) -> RemoteSource:
-        return RemoteSource(endpoint, template=TEMPLATE, client=http_client(), dim=dim)
-
-    # The dimension that an earlier run learnt is in the signature of its index.
-    for row in VectorIndex.objects.filter(source="remote", model=endpoint.model):
-        source = build(row.dim)
-        if str(source.signature) == row.signature:
-            return source
-    return build(None)
+def _of_provider(named: Named) -> CachedSource:
+    """The source of a provider's model. Another key makes another client of the same vectors."""
+    endpoint = provider_sources.embedding_endpoint(named)
+    dim = named.known.dimensions if named.known else None
+    key = ("provider", endpoint.protocol, endpoint.base_url, endpoint.model, named.key_hash)
+    return _cached(key, lambda: provider_sources.remote_source(endpoint, http_client(), dim))
 
 
 def store_for(row: VectorIndex) -> VectorStore:
@@ -307,8 +319,8 @@ def remove_orphaned_files() -> None:
 def source_for(row: VectorIndex, chosen: Settings | None = None) -> CachedSource | None:
     """The source that makes vectors of an index's signature, or None when there is none any more.
 
-    That is the configured one, or another local model: while its successor is being built, the
-    live index still answers with the model it was made by.
+    That is the configured one, another local model, or what the settings chose when the index was
+    made: while its successor is being built, the live index still answers with its own model.
     """
     configured = resolve_source(chosen).source
     if configured is not None and makes(configured, row):
@@ -320,6 +332,9 @@ def source_for(row: VectorIndex, chosen: Settings | None = None) -> CachedSource
             continue
         if makes(source, row):
             return source
+    if row.source == "remote":
+        earlier = resolve_source(normalise(row.made_by)).source
+        return earlier if earlier is not None and makes(earlier, row) else None
     return None
 
 

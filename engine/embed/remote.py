@@ -1,25 +1,30 @@
-"""Embeddings from an HTTP server: OpenAI-compatible or Gemini."""
+"""Embeddings from an HTTP server: OpenAI-compatible, Gemini, Cohere, Voyage, Jina or Azure."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from engine.embed.endpoint import Dialect, EmbeddingProtocol, Endpoint
 from engine.embed.liveness import Liveness
 from engine.embed.prompts import clean
-from engine.embed.remote_dialects import Dialect, EmbeddingProtocol, Endpoint, dialect, endpoint_url
+from engine.embed.remote_dialects import dialect, endpoint_url
 from engine.errors import EmbeddingFailed
 from engine.net.breaker import CircuitBreaker
 from engine.net.client import HttpClient, Limits
 from engine.net.errors import HttpFailed, UrlBlocked
+from engine.text.tokens import estimate_tokens
 from engine.types import Health, Matrix, Purpose, Signature
 
 __all__ = ["EmbeddingProtocol", "Endpoint", "RemoteSource", "endpoint_url"]
 
 TIMEOUT_S = 10.0
+TOO_LARGE = 413
+TOKENS_SPARE = 0.75
+"""Share of a service's token limit that a request uses: tokens are estimated."""
 
 # Someone waits for a query: one attempt. Documents are embedded by jobs.
 LIMITS = {
@@ -54,6 +59,7 @@ class RemoteSource:
     ) -> None:
         self._dialect: Dialect = dialect(endpoint)
         self._model = endpoint.model.strip()
+        self._batch_tokens = int((endpoint.batch_tokens or 0) * TOKENS_SPARE)
         self._template = template
         self._client = client
         self._dim = endpoint.dimensions or dim
@@ -79,17 +85,13 @@ class RemoteSource:
         return Signature(self.name, self.model, f"{address}+{self._template}", self._dim)
 
     def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
-        """Unit vectors of texts, in requests of at most 32."""
+        """Unit vectors of texts, in requests of at most 32 and within the limits of the service."""
         if not texts:
             return np.empty((0, self._dim or 0), np.float32)
         self._breaker.check()
         cleaned = [clean(text) or " " for text in texts]
-        size = self._dialect.batch_texts
         try:
-            parts = [
-                self._batch(cleaned[start : start + size], purpose)
-                for start in range(0, len(cleaned), size)
-            ]
+            parts = [self._batch(batch, purpose) for batch in self._batches(cleaned)]
         except EmbeddingFailed as error:
             self._breaker.failed(error)
             raise
@@ -101,7 +103,33 @@ class RemoteSource:
         """Embeds a word unless a text was embedded within the last minute."""
         return self._liveness.check(self, {"dim": self._dim})
 
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        """The texts in requests that the service takes, in order."""
+        batch: list[str] = []
+        tokens = 0
+        for text in texts:
+            cost = estimate_tokens(text) if self._batch_tokens else 0
+            is_full = len(batch) >= self._dialect.batch_texts
+            if batch and (is_full or tokens + cost > self._batch_tokens > 0):
+                yield batch
+                batch, tokens = [], 0
+            batch.append(text)
+            tokens += cost
+        yield batch
+
     def _batch(self, texts: Sequence[str], purpose: Purpose) -> Matrix:
+        try:
+            return self._request(texts, purpose)
+        except HttpFailed as error:
+            if error.status == TOO_LARGE and len(texts) > 1:
+                half = len(texts) // 2
+                return np.concatenate(
+                    [self._batch(texts[:half], purpose), self._batch(texts[half:], purpose)]
+                )
+            code = CODES.get(error.code, "request_failed")
+            raise EmbeddingFailed(str(error), code=code) from error
+
+    def _request(self, texts: Sequence[str], purpose: Purpose) -> Matrix:
         asked = self._dialect
         try:
             answer = self._client.post_json(
@@ -112,9 +140,6 @@ class RemoteSource:
             )
         except UrlBlocked as error:
             raise EmbeddingFailed(str(error), code="url_blocked") from error
-        except HttpFailed as error:
-            code = CODES.get(error.code, "request_failed")
-            raise EmbeddingFailed(str(error), code=code) from error
         found = asked.read(answer, count=len(texts), dim=self._dim)
         self._dim = found.shape[1]
         return found

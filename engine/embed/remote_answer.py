@@ -49,6 +49,15 @@ def gemini_vectors(answer: Json, *, count: int, dim: int | None) -> Matrix:
     return _matrix([_values(item) for item in items], dim)
 
 
+def cohere_vectors(answer: Json, *, count: int, dim: int | None) -> Matrix:
+    """Unit vectors of a ``/v2/embed`` answer, in its order. Raises as ``vectors``."""
+    by_type = answer.get("embeddings") if isinstance(answer, dict) else None
+    rows = by_type.get("float") if isinstance(by_type, dict) else None
+    if not isinstance(rows, list) or len(rows) != count:
+        _refuse("a wrong number of vectors")
+    return _matrix([_numbers(row) for row in rows], dim)
+
+
 def _matrix(rows: Sequence[Sequence[float]], dim: int | None) -> Matrix:
     lengths = {len(row) for row in rows} | ({dim} if dim is not None else set())
     if len(lengths) != 1:

@@ -1,66 +1,32 @@
-"""The two ways to ask a server for embeddings: OpenAI-compatible and Gemini."""
+"""The ways to ask a server for embeddings: OpenAI-compatible, Gemini, and those of services."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from engine.embed import remote_answer
+from engine.embed.endpoint import (
+    BATCH_TEXTS,
+    Dialect,
+    EmbeddingProtocol,
+    Endpoint,
+    batch_of,
+    bearer,
+)
 from engine.embed.prompts import Prompts
 from engine.embed.remote_prompts import prompts_for
+from engine.embed.remote_services import Cohere, Jina, Voyage
 from engine.errors import EmbeddingFailed
 from engine.net.errors import UrlBlocked
 from engine.net.policy import OPERATOR, UrlPolicy, check_url
 from engine.net.strict_json import Json
 from engine.types import Matrix, Purpose
 
-BATCH_TEXTS = 32
 COMPATIBLE_OPERATION = "/embeddings"
+COHERE_OPERATION, COHERE_VERSION = "/embed", "/v2"
 SINGLE, BATCH = ":embedContent", ":batchEmbedContents"
 TASKS = {Purpose.QUERY: "RETRIEVAL_QUERY", Purpose.DOCUMENT: "RETRIEVAL_DOCUMENT"}
-
-
-class EmbeddingProtocol(StrEnum):
-    """How a server is asked."""
-
-    COMPATIBLE = "compatible"
-    GEMINI = "gemini"
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where to embed, with what, and as whom. The key is never shown.
-
-    ``dimensions`` asks the server for vectors of that length. ``prompts`` None takes those that
-    the model's family is known for. With ``is_operation`` the URL is called exactly as given.
-    """
-
-    base_url: str
-    model: str
-    api_key: str | None = field(default=None, repr=False)
-    protocol: EmbeddingProtocol = EmbeddingProtocol.COMPATIBLE
-    dimensions: int | None = None
-    prompts: Prompts | None = None
-    is_operation: bool = False
-
-
-class Dialect(Protocol):
-    """One way to ask. ``identity`` is what, beside the URL, decides which vectors come back."""
-
-    url: str
-    headers: Mapping[str, str]
-    batch_texts: int
-    identity: str
-
-    def body(self, texts: Sequence[str], purpose: Purpose) -> Mapping[str, object]:
-        """The request for some texts, no more than ``batch_texts``."""
-        ...
-
-    def read(self, answer: Json, *, count: int, dim: int | None) -> Matrix:
-        """Unit vectors of an answer. Raises ``EmbeddingFailed`` (``invalid_response``)."""
-        ...
 
 
 def dialect(endpoint: Endpoint, policy: UrlPolicy = OPERATOR) -> Dialect:
@@ -74,9 +40,7 @@ def dialect(endpoint: Endpoint, policy: UrlPolicy = OPERATOR) -> Dialect:
     )
     if url is None:
         raise EmbeddingFailed("No remote embedding model is set.", code="no_key")
-    if endpoint.protocol is EmbeddingProtocol.GEMINI:
-        return _Gemini(endpoint, url)
-    return _Compatible(endpoint, url)
+    return _DIALECTS[endpoint.protocol](endpoint, url)
 
 
 def endpoint_url(
@@ -108,6 +72,10 @@ def endpoint_url(
 def _operation(url: str, model: str, protocol: EmbeddingProtocol) -> str:
     if protocol is EmbeddingProtocol.GEMINI:
         return url if url.endswith((SINGLE, BATCH)) else f"{url}/{_resource(model)}{BATCH}"
+    if protocol is EmbeddingProtocol.COHERE:
+        if url.endswith(COHERE_OPERATION):
+            return url
+        return url.removesuffix(COHERE_VERSION) + COHERE_VERSION + COHERE_OPERATION
     return url if url.endswith(COMPATIBLE_OPERATION) else url + COMPATIBLE_OPERATION
 
 
@@ -119,12 +87,10 @@ def _resource(model: str) -> str:
 class _Compatible:
     """``{model, input[, dimensions]}`` with a bearer key; items of the answer carry an index."""
 
-    batch_texts = BATCH_TEXTS
-
     def __init__(self, endpoint: Endpoint, url: str) -> None:
         self.url = url
-        key = endpoint.api_key
-        self.headers: Mapping[str, str] = {"Authorization": f"Bearer {key}"} if key else {}
+        self.headers: Mapping[str, str] = bearer(endpoint.api_key)
+        self.batch_texts = batch_of(endpoint)
         self._model = endpoint.model.strip()
         self._dimensions = endpoint.dimensions
         self._prompts = endpoint.prompts or prompts_for(self._model)
@@ -143,6 +109,15 @@ class _Compatible:
 
     def read(self, answer: Json, *, count: int, dim: int | None) -> Matrix:
         return remote_answer.vectors(answer, count=count, dim=dim)
+
+
+class _Azure(_Compatible):
+    """The same with the key in a header of its own."""
+
+    def __init__(self, endpoint: Endpoint, url: str) -> None:
+        super().__init__(endpoint, url)
+        key = endpoint.api_key
+        self.headers = {"api-key": key} if key else {}
 
 
 class _Gemini:
@@ -181,3 +156,13 @@ class _Gemini:
 
 def _templates(prompts: Prompts) -> str:
     return "" if prompts == Prompts() else f"{prompts.query}\n{prompts.document}"
+
+
+_DIALECTS: Final[Mapping[EmbeddingProtocol, Callable[[Endpoint, str], Dialect]]] = {
+    EmbeddingProtocol.COMPATIBLE: _Compatible,
+    EmbeddingProtocol.AZURE: _Azure,
+    EmbeddingProtocol.GEMINI: _Gemini,
+    EmbeddingProtocol.COHERE: Cohere,
+    EmbeddingProtocol.VOYAGE: Voyage,
+    EmbeddingProtocol.JINA: Jina,
+}

@@ -17,6 +17,8 @@ from engine.providers.speech import ProviderProtocol
 
 NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+RESERVED: Final = frozenset({"local", "compatible"})
+"""Names before the slash that mean no provider: local models, and the address in the settings."""
 MAX_NAME: Final = 60
 MAX_URL: Final = 2048
 MAX_KEY: Final = 4096
@@ -85,6 +87,8 @@ def problems(spec: ProviderSpec) -> Mapping[str, str]:
 
 
 def _name(name: str) -> str:
+    if name in RESERVED:
+        return "reserved_name"
     return "" if NAME.fullmatch(name) and len(name) <= MAX_NAME else "bad_name"
 
 

@@ -1,4 +1,4 @@
-"""Reranking by an HTTP service: the second seed's shape, Cohere's and Jina's, and TEI's."""
+"""Reranking by an HTTP service: the second seed's shape, Cohere's, Jina's, Voyage's and TEI's."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class RerankProtocol(StrEnum):
     SEED = "seed"
     COHERE = "cohere"
     JINA = "jina"
+    VOYAGE = "voyage"
     TEI = "tei"
 
 
@@ -58,7 +59,7 @@ class RerankEndpoint:
 def rerank_url(base_url: str, protocol: RerankProtocol, policy: UrlPolicy = OPERATOR) -> str:
     """The URL to call. Raises ``RerankFailed`` (``url_blocked``) when the policy refuses it.
 
-    The seed's is the operation itself; the others' get ``/rerank`` (Cohere and Jina also
+    The seed's is the operation itself; the others' get ``/rerank`` (all but TEI also
     ``/v1``) unless they have it.
     """
     url = base_url.strip()
@@ -159,13 +160,10 @@ class RemoteReranker:
     def _body(self, query: str, texts: Sequence[str]) -> Mapping[str, object]:
         if self._protocol is RerankProtocol.TEI:
             return {"query": query, "texts": list(texts), "truncate": True}
-        # The answer may be cut to top_n: every candidate is asked for.
-        return {
-            "model": self._model,
-            "query": query,
-            "documents": list(texts),
-            "top_n": len(texts),
-        }
+        # The answer may be cut to so many: every candidate is asked for.
+        most = "top_k" if self._protocol is RerankProtocol.VOYAGE else "top_n"
+        body = {"model": self._model, "query": query, "documents": list(texts)}
+        return {**body, most: len(texts)}
 
 
 def scores_of(answer: Json, *, protocol: RerankProtocol, count: int) -> list[float]:
@@ -174,4 +172,6 @@ def scores_of(answer: Json, *, protocol: RerankProtocol, count: int) -> list[flo
         return remote_answer.results(answer, count=count)
     if protocol is RerankProtocol.TEI:
         return remote_answer.bare_scores(answer, count=count)
+    if protocol is RerankProtocol.VOYAGE:
+        return remote_answer.listed_data(answer, count=count)
     return remote_answer.lenient_results(answer, count=count)

@@ -38,6 +38,11 @@ def lenient_results(answer: Json, *, count: int) -> list[float]:
     return _completed(_items(_listed(answer), "relevance_score"), count)
 
 
+def listed_data(answer: Json, *, count: int) -> list[float]:
+    """The same of ``{data: [{index, relevance_score}, …]}`` (Voyage)."""
+    return _completed(_items(_listed(answer, "data"), "relevance_score"), count)
+
+
 def bare_scores(answer: Json, *, count: int) -> list[float]:
     """Scores by place, of a bare ``[{index, score}, …]`` (Text Embeddings Inference)."""
     if not isinstance(answer, list):
@@ -56,8 +61,8 @@ def _completed(items: list[tuple[int, float]], count: int) -> list[float]:
     return [found.get(place, behind) for place in range(count)]
 
 
-def _listed(answer: Json) -> list[Json]:
-    found = answer.get("results") if isinstance(answer, dict) else None
+def _listed(answer: Json, name: str = "results") -> list[Json]:
+    found = answer.get(name) if isinstance(answer, dict) else None
     if not isinstance(found, list):
         _refuse("no results")
     return found

@@ -19,12 +19,12 @@ Respond = Callable[[Request], Answer]
 def openai_embeddings(request: Request) -> Answer:
     """``POST /v1/embeddings``; the items come in reverse order."""
     body = request.json()
-    texts, dim = _texts(body.get("input")), body.get("dimensions", DIM)
+    texts, dim = list_of_texts(body.get("input")), body.get("dimensions", DIM)
     if not (texts and isinstance(dim, int) and body.get("model")):
         return _openai_error(400, "invalid_request_error")
     data = [
         {"object": "embedding", "index": index, "embedding": row}
-        for index, row in enumerate(_vectors(texts, dim))
+        for index, row in enumerate(vectors(texts, dim))
     ]
     usage = {"prompt_tokens": 8, "total_tokens": 8}
     return json_answer(
@@ -59,10 +59,10 @@ def google_error(status: int, name: str = "INVALID_ARGUMENT", **detail: str) -> 
 def cohere_rerank(request: Request) -> Answer:
     """``POST /v1/rerank`` of Cohere, Jina and the second seed: sorted, cut to ``top_n``."""
     body = request.json()
-    query, texts, top_n = body.get("query"), _texts(body.get("documents")), body.get("top_n")
+    query, texts, top_n = body.get("query"), list_of_texts(body.get("documents")), body.get("top_n")
     if not (isinstance(query, str) and texts and body.get("model")):
         return json_answer({"message": "invalid request"}, 400)
-    scored = sorted(enumerate(_scores(query, texts)), key=lambda pair: -pair[1])
+    scored = sorted(enumerate(scores(query, texts)), key=lambda pair: -pair[1])
     results = [{"index": index, "relevance_score": score} for index, score in scored]
     kept = results[:top_n] if isinstance(top_n, int) else results
     return json_answer({"id": "1", "model": body["model"], "results": kept, "meta": {}})
@@ -71,12 +71,12 @@ def cohere_rerank(request: Request) -> Answer:
 def tei_rerank(request: Request) -> Answer:
     """``POST /rerank`` of Text Embeddings Inference: a bare list, at most 32 texts."""
     body = request.json()
-    query, texts = body.get("query"), _texts(body.get("texts"))
+    query, texts = body.get("query"), list_of_texts(body.get("texts"))
     if not (isinstance(query, str) and texts):
         return json_answer({"error": "bad input", "error_type": "Validation"}, 422)
     if len(texts) > 32:
         return json_answer({"error": "batch size > 32", "error_type": "Validation"}, 413)
-    scored = sorted(enumerate(_scores(query, texts)), key=lambda pair: -pair[1])
+    scored = sorted(enumerate(scores(query, texts)), key=lambda pair: -pair[1])
     return json_answer([{"index": index, "score": score} for index, score in scored])
 
 
@@ -89,21 +89,21 @@ def _gemini_vector(body: object) -> dict[str, list[float]] | None:
         return None
     match body.get("content"):
         case {"parts": [{"text": str(text)}]} if text:
-            return {"values": _vectors([text], int(body.get("outputDimensionality", DIM)))[0]}
+            return {"values": vectors([text], int(body.get("outputDimensionality", DIM)))[0]}
     return None
 
 
-def _texts(value: object) -> list[str]:
+def list_of_texts(value: object) -> list[str]:
     """A list of texts; empty when it is none, or when one is no text or empty."""
     texts = value if isinstance(value, list) else []
     return texts if all(isinstance(text, str) and text for text in texts) else []
 
 
-def _vectors(texts: Sequence[str], dim: int) -> list[list[float]]:
+def vectors(texts: Sequence[str], dim: int) -> list[list[float]]:
     rows = FakeEmbedding(dim=dim).embed(texts, purpose=Purpose.DOCUMENT)
     return [[3.0 * float(value) for value in row] for row in rows]
 
 
-def _scores(query: str, texts: Sequence[str]) -> list[float]:
+def scores(query: str, texts: Sequence[str]) -> list[float]:
     rows = FakeEmbedding(dim=256).embed([query, *texts], purpose=Purpose.DOCUMENT)
     return [float(row @ rows[0]) for row in rows[1:]]

@@ -24,9 +24,7 @@ def test_a_service_is_whole(service: catalogue.Service) -> None:
     if service.base_url:
         target = check_url(service.base_url, OPERATOR)
         assert target.is_loopback or target.scheme == "https"
-    assert not problems(
-        ProviderSpec(service.id, service.id, service.base_url or "https://a.example")
-    )
+    assert not problems(ProviderSpec("x", service.id, service.base_url or "https://a.example"))
     assert bool(service.embedding_models) <= bool(speech.embedding)
     assert bool(service.rerank_models) <= bool(speech.rerank)
     assert service.chat <= (speech.chat is not None)
@@ -83,6 +81,7 @@ def test_without_a_key_none_is_sent() -> None:
         ({}, {}),
         ({"name": "my-lab-2"}, {}),
         ({"name": "My lab"}, {"name": "bad_name"}),
+        ({"name": "local"}, {"name": "reserved_name"}),
         ({"name": "a/b"}, {"name": "bad_name"}),
         ({"name": "a" * 61}, {"name": "bad_name"}),
         ({"kind": "acme"}, {"kind": "unknown_kind"}),

@@ -18,12 +18,14 @@ from engine.rerank.remote import (
     rerank_url,
     scores_of,
 )
+from engine.testing import fake_services
 from engine.testing.contracts_rerank import TEXTS, RerankerContract, ranked
 from engine.testing.fake_models import cohere_rerank, tei_rerank
 from engine.testing.fake_provider import Answer, Provider, json_answer, serving
+from engine.testing.fake_services import voyage_rerank
 
 KEY = "sk-secret"
-SEED, COHERE, JINA, TEI = RerankProtocol
+SEED, COHERE, JINA, VOYAGE, TEI = RerankProtocol
 GIVEN = ranked(["a", "b", "c"])
 ORDER = [candidate.passage_id for candidate, _ in GIVEN]
 
@@ -84,6 +86,13 @@ class TestJinaShape(RerankerContract):
         return build(JINA)
 
 
+class TestVoyageShape(RerankerContract):
+    @pytest.fixture
+    def reranker(self, build: Build, provider: Provider) -> Reranker:
+        provider.respond = voyage_rerank
+        return build(VOYAGE, key=fake_services.KEY)
+
+
 class TestTeiShape(RerankerContract):
     @pytest.fixture
     def reranker(self, build: Build, provider: Provider) -> Reranker:
@@ -112,6 +121,17 @@ def test_the_seeds_request_asks_for_every_document(
         "documents": ["a", "b", "c"],
         "top_n": 3,
     }
+
+
+def test_voyage_is_asked_for_every_document_in_its_own_word(
+    build: Build, provider: Provider
+) -> None:
+    provider.respond = voyage_rerank
+    build(VOYAGE, key=fake_services.KEY).rerank("tea", GIVEN)
+    (request,) = provider.requests
+    assert request.path == "/v1/rerank"
+    wanted = {"model": "m", "query": "tea", "documents": ["a", "b", "c"], "top_k": 3}
+    assert request.json() == wanted
 
 
 def test_tei_is_asked_in_its_own_words_and_batches(build: Build, provider: Provider) -> None:

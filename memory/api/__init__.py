@@ -14,6 +14,7 @@ from memory.api import (
     jobs,
     keys,
     memories,
+    providers,
     qdrant,
     settings,
 )
@@ -38,6 +39,7 @@ api.add_router("/memory", batch.router)
 api.add_router("/memory", memories.router)
 api.add_router("/settings", settings.router)
 api.add_router("/settings", qdrant.router)
+api.add_router("/providers", providers.router)
 api.add_router("/keys", keys.router)
 api.add_router("/jobs", jobs.router)
 api.add_router("/audit", audit.router)

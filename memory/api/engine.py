@@ -23,8 +23,9 @@ from memory.api.schemas.engine import (
     UndoOut,
 )
 from memory.api.schemas.memories import HealthOut
-from memory.api.schemas.status import EmbeddingProviders, EngineStatusOut
-from memory.services import compaction, reindex, retrieval, rollback, status
+from memory.api.schemas.providers import EmbeddingProvidersOut
+from memory.api.schemas.status import EngineStatusOut
+from memory.services import compaction, embedding_models, reindex, retrieval, rollback, status
 
 router = Router(tags=["engine"], by_alias=True)
 
@@ -99,7 +100,7 @@ def health(request: HttpRequest) -> dict[str, Any]:
     return {"working": result.working, "latency_ms": result.latency_ms, "error": result.error}
 
 
-@router.get("/embedding-providers", response=EmbeddingProviders)
+@router.get("/embedding-providers", response=EmbeddingProvidersOut)
 def embedding_providers(request: HttpRequest) -> dict[str, Any]:
     """Embedding models to choose from, by provider."""
-    return {"providers": status.embedding_providers(caller(request))}
+    return {"providers": embedding_models.embedding_providers(caller(request))}

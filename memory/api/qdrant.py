@@ -17,7 +17,7 @@ from memory.api.schemas.qdrant import (
     QdrantSettingsIn,
     QdrantSettingsOut,
 )
-from memory.services import access, embedding, qdrant, settings, status
+from memory.services import access, embedding, embedding_models, qdrant, settings
 from memory.services.qdrant import QdrantHit, Tried
 from memory.stored_settings import Settings
 
@@ -83,9 +83,10 @@ def qdrant_cleanup(request: HttpRequest) -> dict[str, Any]:
 @router.get("/qdrant/embedding-models", response=ModelChoices)
 def qdrant_embedding_models(request: HttpRequest) -> dict[str, Any]:
     """Embedding models a collection may name; the default one is always among them."""
-    providers = status.embedding_providers(caller(request))
+    providers = embedding_models.embedding_providers(caller(request))
     names = [model["id"] for provider in providers for model in provider["models"]]
-    return {"models": [{"value": name, "label": name} for name in [DEFAULT_MODEL, *names]]}
+    listed = dict.fromkeys([DEFAULT_MODEL, *names])
+    return {"models": [{"value": name, "label": name} for name in listed]}
 
 
 def _settings_out(chosen: Settings) -> dict[str, Any]:

@@ -78,7 +78,17 @@ def _texts() -> dict[str, str]:
         "unknown_language": _("The model does not know the language of the query: words only."),
         "url_blocked": _("The address of the embedding service is not allowed."),
         "unavailable": _("The index cannot answer now."),
+        "no_embeddings": _("The provider has no embeddings."),
+        **_provider_texts(),
         **_qdrant_texts(),
+    }
+
+
+def _provider_texts() -> dict[str, str]:
+    return {
+        "no_provider": _("No provider has the name before the slash."),
+        "provider_off": _("The provider is switched off or not set up to its end."),
+        "provider_key": _("The provider has no key."),
     }
 
 
@@ -144,6 +154,8 @@ def _rerank_texts() -> dict[str, str]:
         "model_load_failed": _("The reranker could not be loaded."),
         "model_not_installed": _("No reranker of this kind is installed."),
         "loading": _("The reranker is still being loaded."),
+        "no_reranking": _("The provider has no reranking."),
+        **_provider_texts(),
     }
     return {code: f"{reason} {kept}" for code, reason in reasons.items()}
 

@@ -5,7 +5,6 @@ Credentials go in and are never given out: readers see whether there is one, and
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
@@ -16,13 +15,14 @@ from django.utils.translation import gettext as _
 
 from engine.providers import spec as specs
 from engine.providers.spec import ProviderSpec
-from memory import provider_table, secretbox
+from memory import provider_sources, provider_table, secretbox, wiring
 from memory.clock import now
 from memory.errors import Conflict, Invalid, NotFound
-from memory.models import Provider
+from memory.models import Passage, Provider
 from memory.principal import Principal
 from memory.provider_table import Entry
-from memory.services import access, audit
+from memory.services import access, audit, embedding
+from memory.stored_settings import Settings
 
 MOST: Final = 200
 FIELDS: Final = frozenset(entry.name for entry in fields(ProviderSpec))
@@ -79,8 +79,10 @@ def update(
         before = provider_table.spec_of(row)
         after = replace(before, **_exclusive(changes))
         check(after)
-        if after.name != before.name and provider_table.find(after.name) is not None:
-            raise _taken()
+        if after.name != before.name:
+            _check_unused(before.name)
+            if provider_table.find(after.name) is not None:
+                raise _taken()
         row.revision += 1
         _write(principal, row, after, "provider.update", changed=changes)
     return get(principal, str(row.uid))
@@ -91,6 +93,7 @@ def delete(principal: Principal, reference: str) -> None:
     access.require(principal, "manage")
     with transaction.atomic():
         row = _row(principal, reference)
+        _check_unused(row.name)
         audit.record(principal, "provider.delete", ids=[row.uid], detail={"name": row.name})
         row.delete()
 
@@ -129,6 +132,9 @@ def explain_problem(code: str) -> str:
     """What is wrong with a field of a provider."""
     texts = {
         "bad_name": _("Small letters, digits and single hyphens, at most 60."),
+        "reserved_name": _(
+            "This name is kept for the models and the address of the studio itself."
+        ),
         "unknown_kind": _("There is no such kind of provider."),
         "unknown_protocol": _("There is no such protocol."),
         "missing": _("This kind of provider needs its address."),
@@ -143,16 +149,13 @@ def explain_problem(code: str) -> str:
 
 def _row(principal: Principal, reference: str) -> Provider:
     """The row of the studio with this id or name, locked."""
-    try:
-        wanted = {"uid": uuid.UUID(reference)}
-    except ValueError:
-        wanted = {}
-    rows = Provider.objects.select_for_update()
-    row = rows.filter(**wanted).first() if wanted else rows.filter(name=reference).first()
-    if row is None:
-        get(principal, reference)
+    entry = get(principal, reference)
+    if entry.uid is None:
         message = _("This provider is set up outside of the studio and is changed there.")
         raise Conflict(message, code="read_only")
+    row = Provider.objects.select_for_update().filter(uid=entry.uid).first()
+    if row is None:
+        raise NotFound(_("No such provider."))
     return row
 
 
@@ -187,8 +190,33 @@ def _write(
         with transaction.atomic():
             row.save()
             audit.record(principal, action, ids=[row.uid], detail=detail)
+            _follow(row.name)
     except IntegrityError:
         raise _taken() from None
+
+
+def uses(name: str, chosen: Settings) -> frozenset[str]:
+    """What the settings use a provider for: ``embedding``, ``rerank``."""
+    embeds = chosen.embedding_source in ("auto", "remote") and not chosen.has_endpoint
+    reranks = chosen.reranker == "remote" and not chosen.rerank_base_url
+    named = {
+        "embedding": chosen.embedding_provider_model if embeds else None,
+        "rerank": chosen.rerank_provider_model if reranks else None,
+    }
+    found = {use: provider_sources.split(model) for use, model in named.items()}
+    return frozenset(use for use, parts in found.items() if parts and parts[0] == name)
+
+
+def _check_unused(name: str) -> None:
+    if uses(name, wiring.settings()):
+        message = _("The settings use this provider; choose another there first.")
+        raise Conflict(message, code="in_use")
+
+
+def _follow(name: str) -> None:
+    """Have the index made of what a provider in use is now; nothing is done for the same one."""
+    if "embedding" in uses(name, wiring.settings()) and Passage.objects.exists():
+        embedding.embed_soon()
 
 
 def _taken() -> Conflict:

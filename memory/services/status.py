@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -16,7 +16,7 @@ from memory import local_stores, readiness, rerankers, wiring
 from memory.errors import ServiceError
 from memory.models import Job, Passage, VectorIndex
 from memory.principal import SYSTEM, Principal
-from memory.services import access, embedding, memories, models, passages
+from memory.services import access, embedding, memories, passages
 from memory.services.degraded import explain, explain_health, store_note, store_off
 from memory.services.drafts import MemoryDraft
 from memory.services.embedding import Coverage
@@ -253,22 +253,3 @@ def _round_trip() -> str:
     except Exception as error:  # whatever is broken: that is what health tells
         return type(error).__name__
     return "" if found else _("The memory was written but not found.")
-
-
-def embedding_providers(principal: Principal) -> list[dict[str, Any]]:
-    """Providers of embedding models: the packaged local ones, and the configured endpoint."""
-    access.require(principal, "read")
-    chosen = wiring.settings()
-    local = [
-        {"id": f"local/{model.id}", "name": model.id, "dimensions": model.dimension}
-        for model in models.local_models(principal)
-        if model.is_installed and model.use == "embedding"
-    ]
-    providers: list[dict[str, Any]] = [{"provider": "local", "hasKey": True, "models": local}]
-    if chosen.custom_base_url and chosen.custom_model_id:
-        model = chosen.custom_model_id
-        remote = [{"id": f"compatible/{model}", "name": model, "dimensions": None}]
-        providers.append(
-            {"provider": "compatible", "hasKey": bool(chosen.custom_api_key), "models": remote}
-        )
-    return providers

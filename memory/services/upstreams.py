@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from engine.net.errors import UrlBlocked
 from engine.net.policy import OPERATOR, check_url
 from engine.providers.speech import SPEECH, ChatProtocol, chat_headers, chat_url
-from memory import provider_table
+from memory import provider_sources, provider_table
 from memory.errors import NotFound, TierDown
 from memory.principal import Principal
 from memory.provider_table import Entry
@@ -67,12 +67,11 @@ def route(principal: Principal, model: str) -> Upstream:
 
 
 def _chatting() -> list[Entry]:
-    return [entry for entry in provider_table.table() if entry.is_usable and _can_chat(entry)]
-
-
-def _can_chat(entry: Entry) -> bool:
-    is_same = entry.spec.speaks is entry.spec.service.protocol
-    return SPEECH[entry.spec.speaks].chat is not None and (entry.spec.service.chat or not is_same)
+    return [
+        entry
+        for entry in provider_table.table()
+        if entry.is_usable and provider_sources.abilities(entry.spec)["chat"]
+    ]
 
 
 def _opened(entry: Entry, model: str) -> Upstream:

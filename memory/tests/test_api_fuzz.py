@@ -105,6 +105,10 @@ FIELDS: dict[str, list[str]] = {
     "/api/settings/qdrant": ["enabled", "host", "port", "collection", "apiKey"],
     "/api/settings/qdrant/search": ["query", "topK"],
     "/api/keys": ["name", "scopes", "expiresAt"],
+    "/api/providers": ["name", "kind", "baseUrl", "protocol", "apiKey", "apiKeyEnv", "models"],
+    "/api/providers/order": ["ids"],
+    f"/api/providers/{MISSING}": ["name", "kind", "baseUrl", "models", "enabled", "revision"],
+    f"/api/providers/{MISSING}/test": ["model"],
 }
 BOUNDED = settings(
     max_examples=50,

@@ -1,4 +1,4 @@
-"""The commands ``memory``, ``keys``, ``settings`` and ``jobs``: REST on the command line."""
+"""The commands ``memory``, ``keys``, ``settings``, ``providers``, ``jobs``: REST in a shell."""
 
 from __future__ import annotations
 
@@ -133,6 +133,22 @@ def test_settings_are_shown_and_changed() -> None:
     assert failed("settings", "set", "maxTokens=-1")[0] == USAGE
     assert failed("settings", "set", "maxTokens")[1] == "maxTokens is not NAME=VALUE."
     assert failed("settings", "get", "odd")[1] == "There is no setting odd."
+
+
+def test_providers_are_set_up_put_in_order_and_removed() -> None:
+    added = answer("providers", "add", "cohere", "--key-env", "CO_KEY")
+    assert (added["kind"], added["apiKeyEnv"], added["hasKey"]) == ("cohere", "CO_KEY", False)
+    lab = ("--base-url", "http://127.0.0.1:9/v1", "--models", "qwen-*", "llama")
+    assert answer("providers", "add", "lab", *lab)["models"] == ["qwen-*", "llama"]
+    assert answer("providers", "set", "lab", "--disable")["enabled"] is False
+    ordered = answer("providers", "order", "lab")["data"]
+    assert [row["name"] for row in ordered] == ["lab", "cohere"]
+    assert run("providers", "list").splitlines()[1].split()[:2] == ["lab", "OpenAI-compatible"]
+    assert "Voyage AI" in run("providers", "catalogue")
+    (check,) = answer("providers", "test", "lab")["checks"]
+    assert (check["ok"], check["code"]) == (False, "connect_failed")
+    assert answer("providers", "remove", "lab") == {"success": True}
+    assert failed("providers", "test", "lab")[0] == MISSING
 
 
 def test_an_error_is_json_where_json_is_asked_for() -> None:

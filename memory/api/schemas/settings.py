@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, create_model
 
 from memory.api.schemas.base import Shape, Strict, Text, TypeName, Whole
 from memory.services.drafts import json_problem
+from memory.setting_texts import is_endpoint, is_model_name
 from memory.stored_settings import (
     MAX_WEIGHT,
     MEMORY_FIELDS,
@@ -21,8 +22,6 @@ from memory.stored_settings import (
     SourceName,
     StoreName,
     StrategyName,
-    is_endpoint,
-    is_model_name,
 )
 
 Days = Annotated[Whole, Field(ge=1, le=365)]

@@ -92,25 +92,3 @@ class EngineStatusOut(Shape):
     fusion: FusionTier
     rerank: RerankTier
     coverage: CoverageOut
-
-
-class ProviderModel(Shape):
-    """One model; ``id`` is ``provider/model``. ``dimensions`` null: the first answer tells."""
-
-    id: str
-    name: str
-    dimensions: int | None
-
-
-class EmbeddingProvider(Shape):
-    """Who offers embedding models, and whether a key for it is there."""
-
-    provider: str
-    has_key: bool
-    models: list[ProviderModel]
-
-
-class EmbeddingProviders(Shape):
-    """Every provider."""
-
-    providers: list[EmbeddingProvider]
