@@ -19,6 +19,7 @@ from memory.api.schemas.memories import (
     MemoryList,
     MemoryQuery,
     MemoryUpdate,
+    RestoreIn,
 )
 from memory.services import listing, memories, metadata_filters
 
@@ -83,9 +84,15 @@ def delete_memory(request: HttpRequest, memory_id: str, purge: bool = False) -> 
 
 
 @router.post("/{memory_id}/restore", response=MemoryBody)
-def restore_memory(request: HttpRequest, memory_id: str) -> dict[str, Any]:
-    """Bring a memory back from the trash."""
-    return {"memory": memory_out(memories.restore(caller(request), memory_id))}
+def restore_memory(
+    request: HttpRequest, memory_id: str, payload: RestoreIn | None = None
+) -> dict[str, Any]:
+    """Bring a memory back from the trash or the archive; with ``revision``, make a live one what
+    it was then, which is a change like any other."""
+    principal = caller(request)
+    if payload is None or payload.revision is None:
+        return {"memory": memory_out(memories.restore(principal, memory_id))}
+    return {"memory": memory_out(memories.revert(principal, memory_id, payload.revision))}
 
 
 @router.get("/{memory_id}/history", response=HistoryOut)

@@ -33,7 +33,7 @@ ROUTES: Final = (
     Route("GET", MEMORY, "read"),
     Route("PUT", MEMORY, "write", {"content": "likes cocoa"}, strict=True),
     Route("DELETE", MEMORY, "write"),
-    Route("POST", f"{MEMORY}/restore", "write"),
+    Route("POST", f"{MEMORY}/restore", "write", {"revision": 1}, strict=True),
     Route("GET", f"{MEMORY}/history", "read"),
     Route("POST", "/api/memory/retrieve-preview", "read", {"query": "tea"}, strict=True),
     Route("POST", "/api/memory/tokenizer-lens", "read", {"text": "tea"}, strict=True),

@@ -61,6 +61,7 @@ FIELDS: dict[str, list[str]] = {
     ],
     "/api/memory/batch": ["items"],
     f"/api/memory/{MISSING}": ["content", "key", "metadata", "expiresAt", "revision", "sessionId"],
+    f"/api/memory/{MISSING}/restore": ["revision"],
     "/api/memory/tokenizer-lens": ["text", "purpose"],
     "/api/memory/why-not": ["query", "memoryId", "strategy", "limit", "match", "scope"],
     "/api/memory/retrieve-preview": [

@@ -158,6 +158,18 @@ def test_delete_restore_history_and_purge(alice: Any) -> None:
     assert not Memory.objects.exists()
 
 
+def test_a_memory_goes_back_to_a_revision_of_its_history(alice: Any, api: Api) -> None:
+    path = f"/api/memory/{_create(alice, key='k', metadata={'a': 1})['id']}"
+    alice.call("PUT", path, {"content": "likes cocoa", "metadata": {}})
+    back = alice.call("POST", f"{path}/restore", {"revision": 1}).json()["memory"]
+    assert (back["content"], back["metadata"], back["revision"]) == ("likes tea", {"a": 1}, 3)
+    actions = [row["action"] for row in alice.call("GET", f"{path}/history").json()["data"]]
+    assert actions == ["revert", "edit"]
+    refusal(alice.call("POST", f"{path}/restore", {"revision": 9}), 404, "not_found")
+    refusal(alice.call("POST", f"{path}/restore", {"revision": 2**63}), 422, "invalid")
+    refusal(api("bob").call("POST", f"{path}/restore", {"revision": 1}), 404, "not_found")
+
+
 def test_restoring_when_the_key_was_taken_is_409(alice: Any) -> None:
     path = f"/api/memory/{_create(alice, key='k')['id']}"
     alice.call("DELETE", path)

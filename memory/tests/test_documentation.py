@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from django.conf import settings
+from django.core.management import get_commands
 
 from memory.stored_settings import FIELDS
 
@@ -36,3 +37,14 @@ def test_links_between_documents_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_every_command_that_is_named_is_there() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    named = {
+        (page.name, name)
+        for page in pages
+        for name in re.findall(r"manage\.py ([a-z_]+)", page.read_text(encoding="utf-8"))
+    }
+    assert {"backup", "memory", "mcp"} <= {name for _page, name in named}
+    assert sorted(pair for pair in named if pair[1] not in get_commands()) == []

@@ -95,6 +95,12 @@ class MemoryUpdate(Strict):
     revision: Whole | None = None
 
 
+class RestoreIn(Strict):
+    """POST ``/api/memory/{id}/restore``: ``revision`` is one of its history."""
+
+    revision: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = None
+
+
 class MemoryQuery(Schema):
     """Query of GET ``/api/memory``; texts of the query string become numbers."""
 
