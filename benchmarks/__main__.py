@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import busy_studio
+from benchmarks import busy_studio, read_by_id
 from benchmarks.speed import main as speed
 from benchmarks.speed import record
 
-BENCHMARKS = {"speed": speed.main, "busy-studio": busy_studio.main, "record": record.record}
+BENCHMARKS = {
+    "speed": speed.main,
+    "busy-studio": busy_studio.main,
+    "read-by-id": read_by_id.main,
+    "record": record.record,
+}
 DEFAULT = "speed"
 
 

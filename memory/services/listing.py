@@ -16,7 +16,7 @@ from memory.clock import now
 from memory.errors import Invalid
 from memory.models import Memory, Passage, RetrievalCount, VectorIndex, VectorMark
 from memory.principal import Principal
-from memory.services import access, lifetimes, memories, metadata_filters
+from memory.services import access, lifetimes, memories, metadata_filters, row_cache
 from memory.services.backends import truth
 
 MAX_LIMIT: Final = 200
@@ -180,16 +180,14 @@ def stats(principal: Principal, owner: str | None = None) -> Stats:
     )
     by_type = {str(item["type"]): item for item in kinds}
     asked = counted.aggregate(queries=Sum("queries"), answered=Sum("answered"))
-    source = wiring.resolve_source().source
-    # The cache is everybody's: an ordinary key could learn from it what others ask.
-    cache = source.stats if source and access.may_name_owners(principal) else None
+    read = row_cache.CACHE.figures(key.pk if key else None)
     return Stats(
         total=sum(item["count"] for item in by_type.values()),
         by_type={name: int(item["count"]) for name, item in by_type.items()},
         tokens_used=sum(item["tokens"] for item in by_type.values()),
         hit_rate=asked["answered"] / asked["queries"] if asked["queries"] else None,
-        cache_hits=cache.hits if cache else 0,
-        cache_misses=cache.misses if cache else 0,
+        cache_hits=read.hits,
+        cache_misses=read.misses,
         pending_index=pending.count(),
         hidden=sum(item["hidden"] for item in by_type.values()),
     )

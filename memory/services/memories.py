@@ -19,7 +19,7 @@ from memory.clock import now
 from memory.errors import Conflict, NotFound
 from memory.models import ApiKey, Memory, MemoryRevision
 from memory.principal import Principal
-from memory.services import access, audit, passages
+from memory.services import access, audit, passages, row_cache
 from memory.services.backends import copies, truth
 from memory.services.backends.copies import Own
 from memory.services.draft_rows import merged, new_row, without_repeats
@@ -68,7 +68,9 @@ def get(principal: Principal, memory_id: str | uuid.UUID, *, trashed: bool = Fal
     A primary backend elsewhere is asked for what it is now; not for history (``trashed``).
     """
     access.require(principal, "read")
-    memory = _find(principal, memory_id)
+    memory = row_cache.CACHE.read(_uuid(memory_id), owner=principal.owner)
+    if memory is None or not _is_visible(principal, memory):
+        raise NotFound(_("No such memory."))
     if trashed:
         return memory
     if memory.trashed_at is not None:
@@ -303,15 +305,23 @@ def rewrite(principal: Principal, memory: Memory, content: str, action: str) -> 
     _save(principal, memory, {"content": content}, action)
 
 
-def _find(principal: Principal, memory_id: str | uuid.UUID, *, lock: bool = False) -> Memory:
+def _is_visible(principal: Principal, memory: Memory) -> bool:
+    """``visible`` for one row."""
+    return access.may_name_owners(principal) or memory.api_key_id == principal.owner
+
+
+def _uuid(memory_id: str | uuid.UUID) -> uuid.UUID:
     try:
-        wanted = memory_id if isinstance(memory_id, uuid.UUID) else uuid.UUID(memory_id)
+        return memory_id if isinstance(memory_id, uuid.UUID) else uuid.UUID(memory_id)
     except ValueError:
         raise NotFound(_("No such memory.")) from None
+
+
+def _find(principal: Principal, memory_id: str | uuid.UUID, *, lock: bool = False) -> Memory:
     rows = visible(principal)
     if lock:
         rows = rows.select_for_update(of=("self",))
-    memory = rows.filter(pk=wanted).first()
+    memory = rows.filter(pk=_uuid(memory_id)).first()
     if memory is None:
         raise NotFound(_("No such memory."))
     return memory

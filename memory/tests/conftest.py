@@ -12,7 +12,7 @@ from django.test import Client
 from memory import jobs, wiring
 from memory.models import ApiKey, Job, Memory
 from memory.principal import SYSTEM, Principal
-from memory.services import keys, memories, signin
+from memory.services import keys, memories, row_cache, signin
 from memory.services.drafts import MemoryDraft
 from memory.tasks import HANDLERS
 
@@ -29,6 +29,7 @@ def fresh_engine(settings: Any) -> Iterator[None]:
     }
     wiring.reset()
     cache.clear()
+    row_cache.CACHE.clear()
     yield
     wiring.reset()
 

@@ -12,7 +12,7 @@ from memory.api.present import preview_out
 from memory.errors import Invalid
 from memory.models import AuditEntry, MemoryUse, Passage, RetrievalCount
 from memory.principal import Principal
-from memory.services import listing, memories
+from memory.services import listing, memories, status
 from memory.services import settings as studio_settings
 from memory.services.retrieval import RetrieveRequest, retrieve
 from memory.tests.asking import ask, contents, days_ago
@@ -212,14 +212,14 @@ def test_the_hit_rate_is_answered_retrievals_over_retrievals_with_a_query(
     assert RetrievalCount.objects.count() == 2
 
 
-def test_store_cache_01_02_03_repeated_queries_come_from_a_least_recently_used_cache(
+def test_repeated_queries_are_embedded_once(
     alice: Principal, manager: Principal, remember: Remember, work: Work
 ) -> None:
     remember(alice, "likes tea")
     work()
     for query in ("tea", "tea", "coffee"):
         ask(alice, query, mode=Mode.VECTOR)
-    figures = listing.stats(manager)
+    figures = status.engine_status(manager)
     assert (figures.cache_hits, figures.cache_misses) == (1, 2)
 
 

@@ -124,7 +124,8 @@ class MemoryBody(Shape):
 
 
 class CacheStats(Shape):
-    """Hits and misses of the query embedding cache."""
+    """Reads by id that were answered from the cache of this process, and those that were not: a
+    key's own, everybody's for managers."""
 
     hits: int
     misses: int
