@@ -49,7 +49,7 @@ class Matcher:
             return self._has_all(fields)
         if self.match is Match.PHRASE:
             return any(
-                self._phrase_pattern.search(self.analyzer.comparable(field)) for field in fields
+                self.phrase_pattern.search(self.analyzer.comparable(field)) for field in fields
             )
         return True
 
@@ -76,7 +76,8 @@ class Matcher:
         return all(has_unspaced(word) or word in terms for word in self.words)
 
     @cached_property
-    def _phrase_pattern(self) -> re.Pattern[str]:
+    def phrase_pattern(self) -> re.Pattern[str]:
+        """What finds the phrase in a text that was made comparable."""
         before = f"(?<!{_SPACED_LETTER})" if _is_spaced_letter(self.phrase[:1]) else ""
         after = f"(?!{_SPACED_LETTER})" if _is_spaced_letter(self.phrase[-1:]) else ""
         return re.compile(before + re.escape(self.phrase) + after)
