@@ -51,6 +51,7 @@ LOST_TOO_OFTEN: Final = gettext_noop("The workers that ran this job died of it."
 
 Handler = Callable[["JobContext"], Mapping[str, Any]]
 _LAST_LOOKS: Final[dict[str, Callable[[Mapping[str, Any]], None]]] = {}
+_WHEN_ENDED: Final[list[Callable[[Job], None]]] = []
 
 _is_stopping = False
 
@@ -215,6 +216,11 @@ def last_look(kind: str, look_again: Callable[[Mapping[str, Any]], None]) -> Non
     _LAST_LOOKS[kind] = look_again
 
 
+def when_ended(hear: Callable[[Job], None]) -> None:
+    """Have something told of every job that ends, inside the transaction that ends it."""
+    _WHEN_ENDED.append(hear)
+
+
 def _take_over(job_id: str | uuid.UUID, worker: str) -> Job | None:
     """Claim a job whose worker has died beside us, without waiting for its lease."""
     held = Job.objects.filter(pk=job_id, state=Job.State.RUNNING)
@@ -228,7 +234,7 @@ def _take_over(job_id: str | uuid.UUID, worker: str) -> Job | None:
 def cancel(job: Job) -> None:
     """Ask a job to stop; one that no worker has yet stops at once."""
     queued = Job.objects.filter(pk=job.pk, state=Job.State.QUEUED)
-    if not queued.update(state=Job.State.CANCELLED, finished_at=now()):
+    if not _end(queued, state=Job.State.CANCELLED):
         Job.objects.filter(pk=job.pk, state=Job.State.RUNNING).update(is_cancel_requested=True)
     job.refresh_from_db()
 
@@ -265,13 +271,25 @@ def _free_the_dead() -> int:
 
 
 def _give_up(jobs: QuerySet[Job]) -> None:
-    jobs.update(
-        state=Job.State.FAILED,
-        finished_at=now(),
-        lease_until=None,
-        error_code="worker_lost",
-        message=LOST_TOO_OFTEN,
-    )
+    for job_id in jobs.values_list("pk", flat=True):
+        _end(
+            jobs.filter(pk=job_id),
+            state=Job.State.FAILED,
+            error_code="worker_lost",
+            message=LOST_TOO_OFTEN,
+        )
+
+
+def _end(jobs: QuerySet[Job], **values: Any) -> bool:
+    """End a job, if the row is still as the query says; whether it was."""
+    with transaction.atomic():
+        found = list(jobs.select_for_update().values_list("pk", flat=True))
+        if jobs.update(finished_at=now(), lease_until=None, **values) != 1:
+            return False
+        ended = Job.objects.get(pk=found[0])
+        for hear in _WHEN_ENDED:
+            hear(ended)
+    return True
 
 
 def prune() -> int:
@@ -307,7 +325,7 @@ def _held(job: Job) -> QuerySet[Job]:
 
 
 def _finish(job: Job, state: Job.State, **values: Any) -> None:
-    _held(job).update(state=state, finished_at=now(), lease_until=None, **values)
+    _end(_held(job), state=state, **values)
 
 
 def _succeed(job: Job, result: Mapping[str, Any]) -> None:

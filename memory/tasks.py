@@ -9,6 +9,7 @@ from django.conf import settings
 from memory import jobs
 from memory.services import compaction, embedding, exchange, housekeeping, mirroring
 from memory.services.backends import following, transfers
+from memory.services.webhooks import delivering
 
 HANDLERS = {
     "reindex": embedding.fill,
@@ -19,6 +20,7 @@ HANDLERS = {
     "backend-follow": following.run,
     "backend-copy": transfers.copy,
     "backend-pull": transfers.pull,
+    "webhook": delivering.run,
 }
 
 

@@ -17,6 +17,7 @@ from memory.views import (
     preferences,
     qdrant,
     signin,
+    webhooks,
 )
 
 urlpatterns = [
@@ -53,6 +54,18 @@ urlpatterns = [
     path("engine/keys/add/", keys.add, name="key-add"),
     path("engine/keys/<uuid:uid>/rotate/", keys.rotate, name="key-rotate"),
     path("engine/keys/<uuid:uid>/revoke/", keys.revoke, name="key-revoke"),
+    path("engine/webhooks/", webhooks.index, name="webhooks"),
+    path("engine/webhooks/add/", webhooks.add, name="webhook-add"),
+    path("engine/webhooks/<uuid:webhook_id>/", webhooks.show, name="webhook"),
+    path("engine/webhooks/<uuid:webhook_id>/test/", webhooks.test, name="webhook-test"),
+    path("engine/webhooks/<uuid:webhook_id>/switch/", webhooks.switch, name="webhook-switch"),
+    path("engine/webhooks/<uuid:webhook_id>/rotate/", webhooks.rotate, name="webhook-rotate"),
+    path("engine/webhooks/<uuid:webhook_id>/remove/", webhooks.remove, name="webhook-remove"),
+    path(
+        "engine/webhooks/deliveries/<uuid:delivery_id>/again/",
+        webhooks.redeliver,
+        name="webhook-redeliver",
+    ),
     path("health/check/", engine.check_health, name="health-check"),
     path("jobs/<uuid:job_id>/", jobs.show, name="job"),
     path("jobs/<uuid:job_id>/cancel/", jobs.cancel, name="job-cancel"),

@@ -372,9 +372,10 @@ def reset() -> None:
         _wrap = None
         _sources.clear()
         _stores.clear()
-    from memory import qdrant_store
+    from memory import qdrant_store, subscriptions
 
     local_stores.reset()
     rerankers.reset()
     qdrant_store.reset()
     backend_wiring.reset()
+    subscriptions.reset()

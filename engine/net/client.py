@@ -155,10 +155,13 @@ class HttpClient:
         content: bytes,
         headers: Mapping[str, str],
         limits: Limits | None = None,
+        *,
+        reads_body: bool = True,
     ) -> Exchanged:
         """One attempt, and whatever the server says; for clients that read refusals themselves.
 
-        The URL may have a query. Raises ``UrlBlocked`` or ``HttpFailed``.
+        The URL may have a query. Without ``reads_body`` the answer is that of its headers, and
+        the connection is given up. Raises ``UrlBlocked`` or ``HttpFailed``.
         """
         limits = limits or self._limits
         target = check_url(url, self._policy, allow_query=True)
@@ -166,7 +169,7 @@ class HttpClient:
         with _timed(limits):
             response = self._send(outgoing, limits, self._policy)
             try:
-                body = b"".join(_chunks(response, limits.max_bytes))
+                body = b"".join(_chunks(response, limits.max_bytes)) if reads_body else b""
                 return Exchanged(response.status, _fields(response), body)
             finally:
                 response.close()

@@ -22,6 +22,8 @@ class Answer:
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     hangs: bool = False
+    is_silent: bool = False
+    """Take the request and never say a word."""
     drops: bool = False
     """Close the connection without a word."""
     breaks: bool = False
@@ -122,7 +124,9 @@ def _handler(provider: Provider) -> type[BaseHTTPRequestHandler]:
         def _send(self, answer: Answer) -> None:
             # One request for each connection, so that every request resolves its name anew.
             self.close_connection = True
-            if answer.drops:
+            if answer.is_silent:
+                provider.release.wait(STUCK_S)
+            if answer.drops or answer.is_silent:
                 return
             self.send_response(answer.status)
             for name, value in answer.headers.items():

@@ -17,6 +17,7 @@ from memory.api import (
     providers,
     qdrant,
     settings,
+    webhooks,
 )
 from memory.api.auth import BearerKey, StudioSession
 from memory.api.document import StudioApi
@@ -43,3 +44,4 @@ api.add_router("/providers", providers.router)
 api.add_router("/keys", keys.router)
 api.add_router("/jobs", jobs.router)
 api.add_router("/audit", audit.router)
+api.add_router("/webhooks", webhooks.router)

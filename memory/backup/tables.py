@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from django.apps import apps
 from django.db import models
 
-from memory.models import Job
+from memory.models import Job, WebhookDelivery
 
 Row: TypeAlias = list[Any]
 """The values of one row as JSON has them, in the order of the columns."""
@@ -84,6 +84,9 @@ TABLES: Final = (
     Table("memory.MemoryRevision"),
     Table("memory.BackendCopy"),
     Table("memory.Provider"),
+    Table("memory.Webhook"),
+    # What was still to be sent belongs to the installation that was backed up.
+    Table("memory.WebhookDelivery", ~models.Q(state=WebhookDelivery.State.WAITING)),
     Table("memory.AuditEntry"),
     Table("memory.RetrievalCount"),
     Table("memory.Job", ~models.Q(state__in=Job.ACTIVE)),

@@ -9,6 +9,7 @@ from memory.models.job import Job
 from memory.models.memory import Compaction, Memory, MemoryRevision, MemoryUse
 from memory.models.provider import Provider
 from memory.models.settings import EngineSettings
+from memory.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "ApiKey",
@@ -29,4 +30,6 @@ __all__ = [
     "UploadPart",
     "VectorIndex",
     "VectorMark",
+    "Webhook",
+    "WebhookDelivery",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -21,6 +21,7 @@ from memory.services import access, audit, memories
 from memory.services.audit import Act
 from memory.services.backends import truth
 from memory.services.drafts import MemoryDraft, check
+from memory.services.webhooks import events
 
 MAX_ITEMS: Final = 1000
 CREATED, UPDATED, DELETED, PURGED, FAILED = "created", "updated", "deleted", "purged", "failed"
@@ -99,8 +100,13 @@ def carry_out(principal: Principal, items: Sequence[Item]) -> list[Outcome]:
     return outcomes
 
 
-def _together() -> AbstractContextManager[object]:
-    return nullcontext() if truth.is_elsewhere() else transaction.atomic()
+@contextmanager
+def _together() -> Iterator[None]:
+    if truth.is_elsewhere():
+        yield
+        return
+    with transaction.atomic(), events.together():
+        yield
 
 
 def _runs(items: Sequence[Item]) -> Iterator[list[Item]]:
@@ -128,7 +134,7 @@ def _stored_at_once(principal: Principal, items: Sequence[Item], acts: list[Act]
             check(draft)
             if draft.is_shared:
                 access.require(principal, "manage")
-        with transaction.atomic():
+        with transaction.atomic(), events.undoable():
             stored = memories.store_many(principal, owner, drafts)
     except ServiceError:
         return []  # one by one, each is told what is wrong with it
@@ -141,7 +147,7 @@ def _stored_at_once(principal: Principal, items: Sequence[Item], acts: list[Act]
 
 def _one(principal: Principal, item: Item, acts: list[Act]) -> Outcome:
     try:
-        with audit.gathered() as done:
+        with audit.gathered() as done, events.undoable():
             outcome = _done(principal, item)
         acts.extend(done)
         return outcome

@@ -15,6 +15,7 @@ from memory.models import ApiKey, Memory
 from memory.principal import Principal
 from memory.services import access, audit, passages
 from memory.services.backends import copies
+from memory.services.webhooks import events
 
 BATCH: Final = 500
 """Memories of one transaction: others can write between two of them."""
@@ -58,6 +59,7 @@ def _clear_batch(principal: Principal, owner: ApiKey, wanted: Wanted) -> int:
         passages.remove(batch)
         copies.removed(ids)
         Memory.objects.filter(pk__in=ids).update(trashed_at=now())
+        events.removed(owner.pk, ids)
         audit.record(principal, "memory.clear", owner=owner, ids=ids)
     return len(batch)
 

@@ -26,6 +26,7 @@ from memory.services import access, audit, memories, passages
 from memory.services.backends import copies
 from memory.services.drafts import MemoryDraft
 from memory.services.lifetimes import live
+from memory.services.webhooks import events
 
 SUMMARY: Final = "summary_"
 """Keys of summaries; a summary is never summarised again."""
@@ -139,7 +140,7 @@ def run(context: jobs.JobContext) -> dict[str, Any]:
     owners: list[int] = params["owners"]
     done = len(owners) - len(params.get("left", owners))
     for place, owner_id in enumerate(owners[done:], start=done + 1):
-        with transaction.atomic():
+        with transaction.atomic(), events.together():
             # A compaction of all owners may come to this one at the same time. The lock is not
             # the key's row: every request with the key writes to that.
             owner = ApiKey.objects.get(pk=owner_id)
@@ -170,7 +171,7 @@ def undo(principal: Principal, reference: str) -> Compaction:
     Raises ``Conflict`` when it was undone before, or when a key was taken meanwhile.
     """
     access.require(principal, "write")
-    with transaction.atomic(), copies.deferred():
+    with transaction.atomic(), copies.deferred(), events.together():
         made = _find(principal, reference)
         if made.undone_at is not None:
             raise Conflict(_("This compaction was already undone."), code="already_undone")
@@ -297,6 +298,7 @@ def _archive(plan: Plan, made: Compaction) -> None:
         for row in batch:
             row.archived_at, row.archived_by = made.created_at, made
     passages.sync(rows)
+    events.told(events.COMPACTED, rows)
 
 
 def _summaries(plan: Plan, request: CompactRequest, made: Compaction) -> list[MemoryDraft]:
@@ -330,7 +332,9 @@ def _unarchive(made: Compaction) -> None:
     for row in rows:
         row.archived_at = row.archived_by = None
     # One that was deleted since stays in the trash, out of the indexes, and live once restored.
-    passages.sync([row for row in rows if row.trashed_at is None])
+    kept = [row for row in rows if row.trashed_at is None]
+    passages.sync(kept)
+    events.told(events.RESTORED, kept)
 
 
 def _find(principal: Principal, reference: str) -> Compaction:

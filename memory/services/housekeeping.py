@@ -26,6 +26,7 @@ from memory.services import (
     uploads,
 )
 from memory.services.backends import following, transfers
+from memory.services.webhooks import delivering
 
 logger = logging.getLogger("memory.housekeeping")
 
@@ -69,6 +70,7 @@ def sweep() -> int:
     mirroring.tend()
     following.resume()
     transfers.resume()
+    delivering.resume()
     return count
 
 
@@ -79,6 +81,7 @@ def cleanup() -> None:
     _summarize_on_schedule()
     embedding.prune_changes()
     jobs.prune()
+    delivering.prune()
     uploads.forget_old()
 
 

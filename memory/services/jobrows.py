@@ -17,6 +17,7 @@ from memory.models import Job
 from memory.principal import Principal
 from memory.services import access, audit
 from memory.services.mirror_soon import FOLLOW
+from memory.services.webhooks.events import KIND as WEBHOOK
 
 LATE: Final = timedelta(minutes=2)
 """So long even a lost message takes to come again."""
@@ -30,7 +31,7 @@ def list_jobs(principal: Principal, *, limit: int = 20, is_brief: bool = False) 
     access.require(principal, "read")
     rows = _visible(principal)
     if is_brief:
-        rows = rows.exclude(kind=FOLLOW, state=Job.State.SUCCEEDED)
+        rows = rows.exclude(kind__in=(FOLLOW, WEBHOOK), state=Job.State.SUCCEEDED)
     return list(rows[:limit])
 
 

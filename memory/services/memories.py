@@ -26,6 +26,7 @@ from memory.services.draft_rows import merged, new_row, without_repeats
 from memory.services.drafts import MemoryDraft, check, check_changes
 from memory.services.embedding import embed_soon
 from memory.services.lifetimes import live
+from memory.services.webhooks import events
 
 CHANGEABLE: Final = frozenset(
     {
@@ -116,6 +117,8 @@ def store_many(
         passages.add(fresh)
         _upsert(principal, existing, batch)
         passages.sync(list(existing.values()))
+        events.told(events.CREATED, fresh)
+        events.told(events.UPDATED, list(existing.values()))
         by_key = {row.key: Stored(row, created=True) for row in fresh}
         by_key.update({key: Stored(row, created=False) for key, row in existing.items()})
         stored.extend(by_key[draft.key] for draft in batch)
@@ -172,6 +175,7 @@ def _store_archived(owner: ApiKey, drafts: Sequence[MemoryDraft]) -> list[Stored
     fresh = [item.memory for item in stored if item.created]
     row_writer.insert(fresh)
     passages.add(fresh)
+    events.told(events.CREATED, fresh)
     return stored
 
 
@@ -230,6 +234,8 @@ def delete(principal: Principal, memory_id: str | uuid.UUID, *, purge: bool = Fa
         copies.removed([memory.pk])
         action = "memory.purge" if purge else "memory.delete"
         audit.record(principal, action, owner=memory.api_key, ids=[memory.pk])
+        if memory.trashed_at is None:
+            events.removed(memory.api_key_id, [memory.pk])
         if purge:
             memory.delete()
         else:
@@ -243,6 +249,7 @@ def discard(principal: Principal, memory: Memory) -> None:
     copies.removed([memory.pk])
     memory.trashed_at = now()
     memory.save(update_fields=["trashed_at"])
+    events.removed(memory.api_key_id, [memory.pk])
     audit.record(principal, "memory.delete", owner=memory.api_key, ids=[memory.pk])
 
 
@@ -262,6 +269,7 @@ def restore(principal: Principal, memory_id: str | uuid.UUID) -> Memory:
         memory.trashed_at = None
         _save_row(memory, ["trashed_at", "archived_at", "archived_by"])
         passages.sync([memory])
+        events.told(events.RESTORED, [memory])
         audit.record(principal, "memory.restore", owner=memory.api_key, ids=[memory.pk])
     embed_soon()
     return memory
@@ -345,6 +353,7 @@ def _save(principal: Principal, memory: Memory, changes: Mapping[str, Any], acti
     _save_row(memory, [*changes, *_WITH_EVERY_CHANGE])
     passages.sync([memory])
     copies.changed([memory.pk])
+    events.told(events.UPDATED, [memory])
     embed_soon()
 
 

@@ -81,6 +81,7 @@ JOB_KINDS: Final[Mapping[str, Promise]] = {
     "backend-follow": gettext_lazy("Backends follow"),
     "backend-copy": gettext_lazy("Copy to a backend"),
     "backend-pull": gettext_lazy("Read from a backend"),
+    "webhook": gettext_lazy("Send to a webhook"),
 }
 
 

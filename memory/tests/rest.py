@@ -77,6 +77,17 @@ ROUTES: Final = (
     Route("GET", f"/api/jobs/{MISSING}", "read"),
     Route("POST", f"/api/jobs/{MISSING}/cancel", "read"),
     Route("POST", f"/api/jobs/{MISSING}/retry", "read"),
+    Route("GET", "/api/webhooks", "read"),
+    Route(
+        "POST", "/api/webhooks", "write", {"name": "app", "url": "https://a.example/"}, strict=True
+    ),
+    Route("GET", f"/api/webhooks/{MISSING}", "read"),
+    Route("PUT", f"/api/webhooks/{MISSING}", "write", {"enabled": False}, strict=True),
+    Route("DELETE", f"/api/webhooks/{MISSING}", "write"),
+    Route("POST", f"/api/webhooks/{MISSING}/rotate", "write"),
+    Route("POST", f"/api/webhooks/{MISSING}/test", "read"),
+    Route("GET", f"/api/webhooks/{MISSING}/deliveries", "read"),
+    Route("POST", f"/api/webhooks/deliveries/{MISSING}/redeliver", "write"),
 )
 WITH_BODY: Final = tuple(route for route in ROUTES if route.body is not None)
 

@@ -110,6 +110,8 @@ FIELDS: dict[str, list[str]] = {
     "/api/providers/order": ["ids"],
     f"/api/providers/{MISSING}": ["name", "kind", "baseUrl", "models", "enabled", "revision"],
     f"/api/providers/{MISSING}/test": ["model"],
+    "/api/webhooks": ["name", "url", "events", "apiKeyId", "allOwners", "includeContent"],
+    f"/api/webhooks/{MISSING}": ["name", "url", "events", "enabled"],
 }
 BOUNDED = settings(
     max_examples=50,

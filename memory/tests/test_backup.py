@@ -37,10 +37,13 @@ from memory.models import (
     RetrievalCount,
     VectorIndex,
     VectorMark,
+    Webhook,
+    WebhookDelivery,
 )
 from memory.principal import Principal
 from memory.services import compaction, embedding, memories, providers, signin
 from memory.services import settings as studio_settings
+from memory.services.webhooks import hooks
 from memory.tests.asking import ask, days_ago
 from memory.tests.conftest import Remember, Work
 
@@ -80,7 +83,30 @@ def full(alice: Principal, manager: Principal, remember: Remember, work: Work) -
     tea = Memory.objects.get(key="tea").pk
     BackendCopy.objects.create(backend="notes", memory_id=tea, own_id="tea.md", **waiting)
     providers.create(manager, ProviderSpec("openai", "openai", api_key="sk-s3cret"))
+    _with_webhook(alice)
     return alice
+
+
+def _with_webhook(alice: Principal) -> None:
+    """A webhook that fails, with an event that was given up."""
+    draft = hooks.WebhookDraft("app", "https://receiver.example/", ("job.finished",))
+    hook = hooks.create(alice, draft)[0]
+    times = dict.fromkeys(("failing_since", "paused_until", "last_sent_at"), now())
+    Webhook.objects.filter(pk=hook.pk).update(failures=9, last_error="http_500", **times)
+    WebhookDelivery.objects.create(
+        webhook=hook,
+        event="memory.created",
+        owner_id=alice.owner,
+        items=[{"id": "1", "revision": 1}],
+        count=1,
+        state="failed",
+        attempts=9,
+        status_code=500,
+        error_code="http_500",
+        created_at=now(),
+        due_at=now(),
+        attempted_at=now(),
+    )
 
 
 def _rows(*tables: Table) -> Rows:

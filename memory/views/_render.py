@@ -167,6 +167,9 @@ TABS: Mapping[str, str] = {
     "memory/playground.html": "playground",
     "memory/engine.html": "engine",
     "memory/key_add.html": "engine",
+    "memory/webhook.html": "engine",
+    "memory/webhook_add.html": "engine",
+    "memory/webhooks.html": "engine",
 }
 
 

@@ -31,6 +31,9 @@ PAGES = [
     "/memories/import/",
     "/memories/compact/",
     "/engine/keys/add/",
+    "/engine/webhooks/",
+    "/engine/webhooks/add/",
+    "/engine/webhooks/HOOK/",
     "/shortcuts/",
     "/jobs/JOB/",
     "/nothing-here/",
@@ -42,12 +45,15 @@ DIALOGS = ["#new", "#shortcuts", "text=Import…", "text=Compact old…"]
 def names(alice: Principal, manager: Principal, remember: Remember, work: Work) -> dict[str, str]:
     """Memories in every state, and a finished job."""
     from memory.models import Job
+    from memory.services.webhooks import hooks
 
+    hook, _secret = hooks.create(manager, hooks.WebhookDraft("app", "http://127.0.0.1:1/"))
     first = remember(alice, "likes green tea", key="tea", is_pinned=True, metadata={"a": 1})
     remember(alice, "likes green tea with milk and a long story " * 9, key="k" * 200)
     remember(manager, "東京へ行った", key="trip", type="episodic", is_shared=True)
     work()
-    return {"MEMORY": str(first.pk), "JOB": str(Job.objects.latest("created_at").pk)}
+    job = Job.objects.filter(kind="reindex").latest("created_at")
+    return {"MEMORY": str(first.pk), "JOB": str(job.pk), "HOOK": str(hook.pk)}
 
 
 def violations(page: Page) -> list[str]:
