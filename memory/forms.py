@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from memory.errors import ServiceError
 from memory.models import ApiKey, Memory
 from memory.services.drafts import MemoryDraft
-from memory.templatetags.studio import TYPES
+from memory.templatetags.studio import IMPORT_FORMATS, TYPES
 
 TYPE_CHOICES: Final = tuple(TYPES.items())
 MOMENT_FORMAT: Final = "%Y-%m-%dT%H:%M"
@@ -204,14 +204,27 @@ class PlaygroundForm(StudioForm):
         ]
 
 
+IMPORT_FILES: Final = ".json,.jsonl,.ndjson,.csv,.md,.markdown,.zip,.gz"
+
+
 class ImportForm(StudioForm):
-    """A file to import and the owner it goes to."""
+    """A file to import, what it is, and the owner it goes to."""
 
     file = forms.FileField(
-        label=gettext_lazy("File (JSON export or JSONL)"),
-        widget=forms.FileInput(attrs={"accept": ".json,.jsonl,.ndjson,application/json"}),
+        label=gettext_lazy("File"),
+        widget=forms.FileInput(attrs={"accept": IMPORT_FILES, "class": "drop"}),
+        help_text=gettext_lazy(
+            "JSON, JSONL, CSV, Markdown or a zip of these; exports of ChatGPT, Claude, mem0, "
+            "OpenMemory and the MCP memory server."
+        ),
+    )
+    format = forms.ChoiceField(
+        label=gettext_lazy("Format"), choices=tuple(IMPORT_FORMATS.items()), required=False
     )
     owner = forms.ChoiceField(label=gettext_lazy("Owner"), required=False)
+    assistant = forms.BooleanField(
+        label=gettext_lazy("Of chats, what the assistant said as well"), required=False
+    )
 
     def __init__(self, *args: Any, owners: Iterable[ApiKey], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -14,6 +14,7 @@ from memory.services.webhooks import delivering
 HANDLERS = {
     "reindex": embedding.fill,
     "import": exchange.run_import,
+    "import-check": exchange.run_check,
     "compact": compaction.run,
     "mirror": mirroring.follow,
     "backfill": mirroring.backfill,

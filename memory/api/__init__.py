@@ -10,6 +10,7 @@ from memory.api import (
     batch,
     engine,
     errors,
+    exchange,
     explain,
     jobs,
     keys,
@@ -37,6 +38,7 @@ api.add_router("/memory", engine.router)
 api.add_router("/memory", explain.router)
 api.add_router("/memory", backends.router)
 api.add_router("/memory", batch.router)
+api.add_router("/memory", exchange.router)
 api.add_router("/memory", memories.router)
 api.add_router("/settings", settings.router)
 api.add_router("/settings", qdrant.router)

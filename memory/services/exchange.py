@@ -1,66 +1,33 @@
-"""JSON out and in: the export of everything, and imports with a report, progress and cancel."""
+"""Imports of files, ours and other systems': with a report, a dry run, progress and cancel."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+import io
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import IO, Any, Final
 
 from django.db import DatabaseError, transaction
 from django.utils.translation import gettext as _
 
+from engine.exchange.found import Found, Item, Place, Unreadable
+from engine.exchange.read import Format, Reading
 from memory import jobs
-from memory.clock import iso, now
-from memory.errors import Invalid, TierDown
-from memory.models import ApiKey, Job, Memory
+from memory.clock import iso
+from memory.errors import Conflict, Invalid, TierDown
+from memory.models import Job, Memory
 from memory.principal import ALL_SCOPES, Principal
-from memory.said import parts
-from memory.services import access, audit, keys, memories, uploads
-from memory.services.drafts import MemoryDraft
-from memory.services.records import draft_of, owner_of
+from memory.services import access, jobrows, uploads
+from memory.services.import_report import ImportReport, refusal
+from memory.services.import_store import Importer, ImportOrder
 
-FORMAT: Final = "memory-studio"
-BATCH: Final = 500
-MAX_PROBLEMS: Final = 50
+IMPORT, CHECK = "import", "import-check"
+SMALL_BYTES: Final = 256 * 1024
+SAMPLE_ITEMS: Final = 200
+"""So many items are looked at for a sample."""
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One record that was skipped: its place in the file (from 1) and why.
-
-    ``parts`` is the same as ``message`` in the form that any reader's language can be made of.
-    """
-
-    place: int
-    message: str
-    parts: list[dict[str, Any]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class ImportReport:
-    """What an import did. Only the first 50 problems are kept; ``skipped`` counts all."""
-
-    total: int = 0
-    imported: int = 0
-    updated: int = 0
-    skipped: int = 0
-    seconds: float = 0.0
-    problems: list[Problem] = field(default_factory=list)
-
-    @property
-    def per_second(self) -> float:
-        """Records a second."""
-        return self.total / self.seconds if self.seconds else 0.0
-
-    def skip(self, place: int, reasons: Sequence[str]) -> None:
-        """Count a record that cannot be stored."""
-        self.skipped += 1
-        if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(place, "; ".join(reasons), parts(reasons)))
 
 
 def memory_json(memory: Memory) -> dict[str, Any]:
@@ -89,54 +56,6 @@ def memory_json(memory: Memory) -> dict[str, Any]:
     }
 
 
-def export_all(principal: Principal, owner: str | None = None) -> Iterator[str]:
-    """Every live and archived memory as one JSON document, in pieces."""
-    access.require(principal, "read")
-    key = access.read_owner(principal, owner)
-    rows = Memory.objects.filter(trashed_at__isnull=True).select_related("api_key", "use")
-    if key is not None:
-        rows = rows.filter(api_key=key)
-    audit.record(principal, "memory.export", owner=key)
-    return _document(rows.order_by("created_at", "pk").iterator(chunk_size=500))
-
-
-def _document(rows: Iterator[Memory]) -> Iterator[str]:
-    head = {"format": FORMAT, "version": 1, "exportedAt": iso(now())}
-    yield json.dumps(head)[:-1] + ', "memories": ['
-    separator = "\n"
-    for row in rows:
-        yield separator + json.dumps(memory_json(row), ensure_ascii=False)
-        separator = ",\n"
-    yield "\n]}\n"
-
-
-def read_records(file: IO[bytes]) -> list[object]:
-    """The records of a JSON export, a JSON list or JSONL. Raises ``Invalid``."""
-    try:
-        text = file.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Invalid(_("The file is not UTF-8 text."), code="invalid_utf8") from None
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        # Not ``splitlines``: JSON may hold U+2028 and its kin as they are.
-        return [_line(line) for line in text.split("\n") if line.strip()]
-    if isinstance(document, list):
-        return document
-    for name in ("memories", "data"):
-        if isinstance(document, dict) and isinstance(document.get(name), list):
-            found: list[object] = document[name]
-            return found
-    return [document]
-
-
-def _line(line: str) -> object:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
 def import_records(
     principal: Principal,
     records: Sequence[object],
@@ -144,76 +63,153 @@ def import_records(
     owner: str | None,
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Store records, 500 a transaction; what cannot be stored is skipped and reported.
+    """Store records in the fields of our own export; what cannot be stored is reported."""
+    items = (Found(Place(number), record) for number, record in enumerate(records, start=1))
+    importer = Importer(principal, ImportOrder(owner=owner), kind=Format.JSON)
+    return _run(importer, items, lambda done: progress and progress(done, len(records)))
 
-    ``owner`` None takes the owner each record names, making keys that are missing, and the
-    default key for the rest. Only a manager's records keep their mark as shared.
+
+def import_file(
+    principal: Principal,
+    file: IO[bytes],
+    order: ImportOrder,
+    *,
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Import a file that can seek, or with ``dry_run`` only tell what would come in.
+
+    Raises ``Invalid`` when the file as a whole cannot be read; what an archive that turns out to
+    be damaged gave before that is stored.
+    """
+    try:
+        reading = _reading(file, order)
+        importer = Importer(principal, order, kind=reading.format)
+
+        def tell(done: int) -> None:
+            if progress is not None:
+                # How many there are is only known at the end.
+                progress(done, max(done, int(done / (reading.share or 1))))
+
+        return _run(importer, reading.items(), tell)
+    except Unreadable as error:
+        raise refusal(error) from None
+
+
+def _run(importer: Importer, items: Iterable[Item], tell: Callable[[int], object]) -> ImportReport:
+    for item in items:
+        if importer.take(item):
+            tell(importer.report.total)
+    importer.flush()
+    tell(importer.report.total)
+    return importer.report
+
+
+def _reading(file: IO[bytes], order: ImportOrder) -> Reading:
+    return Reading(file, order.name, wanted=format_of(order.format), assistant=order.assistant)
+
+
+def format_of(name: str) -> Format:
+    """The format with a name; none means to look. Raises ``Invalid``."""
+    try:
+        return Format(name or Format.AUTO)
+    except ValueError:
+        choices = ", ".join(Format)
+        message = _("One of: %(choices)s.") % {"choices": choices}
+        raise Invalid(message, fields={"format": message}) from None
+
+
+def start_import(principal: Principal, file: IO[bytes], order: ImportOrder) -> Job:
+    """Keep an uploaded file and import it in the background; the job's result is the report.
+
+    With ``dry_run`` the job only checks it, and ``confirm`` imports the same file.
     """
     access.require(principal, "write")
-    report, started = ImportReport(), time.perf_counter()
-    fixed = access.write_owner(principal, owner) if owner or principal.owner else None
-    for start in range(0, len(records), BATCH):
-        batch = records[start : start + BATCH]
-        drafts: dict[str | None, list[MemoryDraft]] = {}
-        for place, record in enumerate(batch, start=start + 1):
-            try:
-                draft = draft_of(record)
-                if not principal.may("manage"):
-                    draft = replace(draft, is_shared=False)
-                named = None if fixed or not isinstance(record, dict) else owner_of(record)
-            except Invalid as error:
-                report.skip(place, list(error.fields.values()) or [error.message])
-            else:
-                drafts.setdefault(named, []).append(draft)
-        _store(principal, fixed, drafts, report)
-        report.total, report.seconds = start + len(batch), time.perf_counter() - started
-        if progress is not None:
-            progress(report.total, len(records))
-    return report
-
-
-def _store(
-    principal: Principal,
-    fixed: ApiKey | None,
-    drafts: dict[str | None, list[MemoryDraft]],
-    report: ImportReport,
-) -> None:
-    with transaction.atomic():
-        for name, batch in drafts.items():
-            key = fixed or _owner_named(principal, name)
-            stored = memories.store_many(principal, key, batch)
-            created = sum(item.created for item in stored)
-            report.imported += created
-            report.updated += len(stored) - created
-            audit.record(
-                principal, "memory.import", owner=key, ids=[item.memory.pk for item in stored]
-            )
-
-
-def _owner_named(principal: Principal, name: str | None) -> ApiKey:
-    if name is None:
-        return access.default_key()
-    existing = ApiKey.objects.filter(name=name).first()
-    return existing or keys.create(principal, name)[0]
-
-
-def start_import(principal: Principal, file: IO[bytes], *, owner: str | None) -> Job:
-    """Keep an uploaded file and import it in the background; the job's result is the report."""
-    access.require(principal, "write")
+    format_of(order.format)
+    owner = order.owner
     if owner or principal.owner is not None:
         owner = str(access.write_owner(principal, owner).uid)
     try:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
         name = uploads.keep(file)
     except DatabaseError:
         raise TierDown(_("The file cannot be kept: the disk may be full.")) from None
-    return jobs.enqueue(
-        jobs.Order(
-            "import",
-            params={"file": name, "owner": owner, "shares": principal.may("manage")},
-            owner_id=principal.owner,
-            requested_by=principal.label,
-        )
+    params = {
+        "file": name,
+        "name": order.name[:200],
+        "owner": owner,
+        "format": order.format,
+        "assistant": order.assistant,
+        "shares": principal.may("manage"),
+    }
+    if not order.dry_run:
+        return _enqueue(principal, IMPORT, params)
+    return _check_soon(principal, params, is_small=size <= SMALL_BYTES)
+
+
+def _check_soon(principal: Principal, params: dict[str, Any], *, is_small: bool) -> Job:
+    """Have a file checked: a small one at once, so that its report is the answer."""
+    job = _enqueue(principal, CHECK, params, dispatch=not is_small)
+    if is_small:
+        jobs.run(job.pk, {CHECK: run_check}, role="request")
+        job.refresh_from_db()
+    return job
+
+
+def confirm(principal: Principal, job_id: str | uuid.UUID) -> Job:
+    """Import the file that a job has checked. Raises ``Conflict`` when it cannot (any more)."""
+    access.require(principal, "write")
+    job = jobrows.get(principal, job_id)
+    if job.state != Job.State.SUCCEEDED or not is_kept(job):
+        raise Conflict(_("This file was imported already, or is no longer there."), code="no_file")
+    return _enqueue(principal, IMPORT, job.params)
+
+
+def discard(principal: Principal, job_id: str | uuid.UUID) -> None:
+    """Forget the file that a job has checked; nothing of it was stored."""
+    access.require(principal, "write")
+    job = jobrows.get(principal, job_id)
+    if job.kind != CHECK:
+        raise Conflict(_("This file was imported already, or is no longer there."), code="no_file")
+    if job.is_active:
+        jobs.cancel(job)
+    uploads.forget(job.params["file"])
+
+
+def is_kept(job: Job) -> bool:
+    """Whether the file that a job has checked can still be imported."""
+    return job.kind == CHECK and uploads.is_kept(job.params["file"])
+
+
+def _enqueue(
+    principal: Principal, kind: str, params: dict[str, Any], *, dispatch: bool = True
+) -> Job:
+    order = jobs.Order(
+        kind,
+        params={name: value for name, value in params.items() if name != "report"},
+        dedupe_key=f"{kind}-{params['file']}",
+        owner_id=principal.owner,
+        requested_by=principal.label,
     )
+    return jobs.enqueue(order, dispatch=dispatch)
+
+
+def sample(principal: Principal, job: Job) -> list[dict[str, Any]]:
+    """A few memories as the file that a job has checked would make them; none when it is gone.
+
+    They are read from the file again: a report that is kept holds no texts.
+    """
+    if not is_kept(job):
+        return []
+    order = _order_of(job, dry_run=True)
+    try:
+        reading = _reading(uploads.read(job.params["file"]), order)
+        importer = Importer(principal, order, kind=reading.format)
+        for item in islice(reading.items(), SAMPLE_ITEMS):
+            importer.take(item)
+    except Unreadable:
+        return []
+    return importer.report.sample
 
 
 def run_import(context: jobs.JobContext) -> dict[str, Any]:
@@ -222,16 +218,35 @@ def run_import(context: jobs.JobContext) -> dict[str, Any]:
         # The file was gone already when the process was killed.
         done: dict[str, Any] = context.params["report"]
         return done
-    records = read_records(uploads.read(context.params["file"]))
-    context.progress(0, len(records), force=True)
-    scopes = ALL_SCOPES if context.params["shares"] else frozenset({"write"})
-    principal = Principal("system", context.job.requested_by or "system", scopes)
-    report = import_records(
-        principal, records, owner=context.params["owner"], progress=context.progress
-    )
-    context.progress(report.total, len(records), force=True)
-    result = {**asdict(report), "per_second": round(report.per_second, 1)}
+    result = _import(context, dry_run=False)
     with transaction.atomic():
         context.save_params(report=result)
         uploads.forget(context.params["file"])
     return result
+
+
+def run_check(context: jobs.JobContext) -> dict[str, Any]:
+    """Handler of the job ``import-check``: what the import would do."""
+    return _import(context, dry_run=True)
+
+
+def _import(context: jobs.JobContext, *, dry_run: bool) -> dict[str, Any]:
+    file = uploads.read(context.params["file"])
+    context.progress(0, 0, force=True)
+    scopes = ALL_SCOPES if context.params["shares"] else frozenset({"write"})
+    principal = Principal("system", context.job.requested_by or "system", scopes)
+    order = _order_of(context.job, dry_run=dry_run)
+    report = import_file(principal, file, order, progress=context.progress)
+    context.progress(report.total, report.total, force=True)
+    return report.as_json()
+
+
+def _order_of(job: Job, *, dry_run: bool) -> ImportOrder:
+    params = job.params
+    return ImportOrder(
+        owner=params["owner"],
+        format=params.get("format", Format.AUTO),
+        assistant=params.get("assistant", False),
+        dry_run=dry_run,
+        name=params.get("name", ""),
+    )

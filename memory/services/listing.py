@@ -22,7 +22,8 @@ from memory.services.backends import truth
 MAX_LIMIT: Final = 200
 MAX_WORDS: Final = 1024
 """Characters of ``q``; databases refuse patterns that are much longer."""
-STATES: Final = ("live", "hidden", "archived", "trash", "all")
+STATES: Final = ("live", "hidden", "archived", "trash", "all", "kept")
+"""``kept`` is live or archived: what an export takes."""
 ORDERS: Final = ("created_at", "updated_at", "key", "tokens", "type")
 
 
@@ -107,6 +108,13 @@ def list_page(principal: Principal, wanted: MemoryFilter) -> MemoryPage:
         if page is not None:
             return page
     return local_page(principal, wanted)
+
+
+def selected(principal: Principal, wanted: MemoryFilter) -> QuerySet[Memory]:
+    """Every memory that a filter matches, on whatever page, in no order yet."""
+    access.require(principal, "read")
+    _check(wanted)
+    return _filtered(principal, wanted)
 
 
 def local_page(principal: Principal, wanted: MemoryFilter) -> MemoryPage:
@@ -238,6 +246,8 @@ def _state(state: str) -> Q:
         return Q(archived_at__isnull=False, trashed_at__isnull=True)
     if state == "hidden":
         return lifetimes.live() & lifetimes.hidden(wiring.settings(), now())
+    if state == "kept":
+        return Q(trashed_at__isnull=True)
     return Q() if state == "all" else lifetimes.live()
 
 

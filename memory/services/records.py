@@ -19,6 +19,7 @@ from memory.services.drafts import MAX_KEY, TYPES, MemoryDraft, check, parse_met
 _ISO: Final = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.(?:\d{3}|\d{6}))?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
+MOST_SECONDS: Final = 10**11
 _DESCRIBING: Final = ("title", "speaker", "date")
 
 
@@ -99,6 +100,8 @@ def _metadata(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _moment(value: object) -> datetime | None:
     """A time as written by people or programs; None when it cannot be read as one."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _of_epoch(value)
     if not isinstance(value, str) or not value.strip():
         return None
     try:
@@ -106,6 +109,14 @@ def _moment(value: object) -> datetime | None:
         # The parser takes offsets of days, over which only the first use stumbles.
         return moment if moment.utcoffset() is not None else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
+        return None
+
+
+def _of_epoch(value: float) -> datetime | None:
+    """Seconds since 1970, or milliseconds where those would be thousands of years."""
+    try:
+        return datetime.fromtimestamp(value / 1000 if abs(value) > MOST_SECONDS else value, UTC)
+    except (ValueError, OverflowError, OSError):
         return None
 
 

@@ -76,12 +76,35 @@ JOB_KINDS: Final[Mapping[str, Promise]] = {
     "reindex": gettext_lazy("Reindex"),
     "compact": gettext_lazy("Compaction"),
     "import": gettext_lazy("Import"),
+    "import-check": gettext_lazy("Check of a file"),
     "mirror": gettext_lazy("Mirror to Qdrant"),
     "backfill": gettext_lazy("Build in Qdrant"),
     "backend-follow": gettext_lazy("Backends follow"),
     "backend-copy": gettext_lazy("Copy to a backend"),
     "backend-pull": gettext_lazy("Read from a backend"),
     "webhook": gettext_lazy("Send to a webhook"),
+}
+
+
+IMPORT_FORMATS: Final[Mapping[str, Promise | str]] = {
+    "auto": gettext_lazy("Told from its content"),
+    "json": gettext_lazy("JSON: our export, or a list"),
+    "jsonl": gettext_lazy("JSON lines"),
+    "csv": "CSV",
+    "markdown": gettext_lazy("Markdown files"),
+    "mem0": "mem0",
+    "openmemory": gettext_lazy("OpenMemory backup"),
+    "chatgpt": gettext_lazy("ChatGPT export"),
+    "claude": gettext_lazy("Claude export"),
+    "mcp": gettext_lazy("MCP memory server"),
+}
+
+
+EXPORT_FORMATS: Final[Mapping[str, Promise | str]] = {
+    "json": "JSON",
+    "jsonl": gettext_lazy("JSON lines"),
+    "csv": "CSV",
+    "markdown": gettext_lazy("Markdown files (zip)"),
 }
 
 
@@ -129,9 +152,9 @@ def score_bar(value: float | None, best: float | None, kind: str = "") -> SafeSt
 
 
 @register.filter
-def num(value: float | None, digits: int = 0) -> str:
-    """A number in the reader's notation, grouped; a dash for None."""
-    if value is None:
+def num(value: float | str | None, digits: int = 0) -> str:
+    """A number in the reader's notation, grouped; a dash for none."""
+    if value is None or value == "":
         return "–"
     # Thousands in every language: Django's Chinese formats leave numbers ungrouped.
     return numberformat.format(
@@ -230,6 +253,23 @@ def job_error(job: Job) -> str:
     """Why a job failed, in the reader's language where its code is known."""
     message = _(job.message) if job.message else job.error_code
     return explain(Degraded("job", job.error_code, message))
+
+
+@register.filter
+def import_format(value: str) -> str:
+    """The words for the format of a file."""
+    return str(IMPORT_FORMATS.get(value, value))
+
+
+@register.filter
+def problem_place(problem: Mapping[str, Any]) -> str:
+    """Where in a file a record stands that was skipped."""
+    file, place = problem.get("file", ""), {"place": num(problem["place"])}
+    if problem.get("unit") == "file":
+        return file or _("File %(place)s") % place
+    is_line = problem.get("unit") == "line"
+    text = _("Line %(place)s") % place if is_line else _("Record %(place)s") % place
+    return f"{file}, {text}" if file else text
 
 
 @register.filter

@@ -10,7 +10,8 @@ MISSING: Final = "00000000-0000-4000-8000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route with a body that it accepts, and the scope that it needs."""
+    """One route with a body that it accepts, and the scope that it needs; ``file`` for one that
+    takes or gives a file instead of JSON."""
 
     method: str
     path: str
@@ -18,6 +19,7 @@ class Route:
     body: dict[str, Any] | None = None
     strict: bool = False
     required: dict[str, Any] = field(default_factory=dict)
+    file: bool = False
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -30,6 +32,8 @@ ROUTES: Final = (
     Route(
         "POST", "/api/memory/batch", "write", {"items": [{"op": "delete", "id": "x"}]}, strict=True
     ),
+    Route("GET", "/api/memory/export", "read", file=True),
+    Route("POST", "/api/memory/import", "write", file=True),
     Route("GET", MEMORY, "read"),
     Route("PUT", MEMORY, "write", {"content": "likes cocoa"}, strict=True),
     Route("DELETE", MEMORY, "write"),

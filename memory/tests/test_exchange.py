@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from memory.errors import Forbidden, Invalid
 from memory.models import ApiKey, Memory
 from memory.principal import SYSTEM, Principal
-from memory.services import compaction, exchange, memories
+from memory.services import compaction, exchange, exports, memories
+from memory.services.import_report import ImportReport
+from memory.services.import_store import ImportOrder
 from memory.tests.asking import ask, days_ago
 from memory.tests.conftest import Remember
 
@@ -29,14 +31,14 @@ BOUNDED = settings(
 
 
 def _export(principal: Principal = SYSTEM, owner: str | None = None) -> str:
-    return "".join(exchange.export_all(principal, owner))
+    return b"".join(exports.export_all(principal, owner)).decode()
 
 
 def _import(
     text: str | bytes, principal: Principal = SYSTEM, owner: str | None = None
-) -> exchange.ImportReport:
+) -> ImportReport:
     data = text.encode() if isinstance(text, str) else text
-    return exchange.import_records(principal, exchange.read_records(io.BytesIO(data)), owner=owner)
+    return exchange.import_file(principal, io.BytesIO(data), ImportOrder(owner=owner))
 
 
 def _jsonl(*records: Any) -> str:
@@ -92,7 +94,7 @@ def test_everything_comes_back_whole_with_its_owners(full: None) -> None:
 def test_importing_an_export_twice_stores_nothing_twice(full: None) -> None:
     before = _everything()
     report = _import(_export())
-    assert (report.imported, report.updated) == (0, 3)
+    assert (report.imported, report.updated, report.same) == (0, 0, 3)
     assert _everything() == before
 
 
@@ -267,7 +269,7 @@ def test_the_report_has_its_speed(first_start: None) -> None:
 def test_a_record_without_a_key_has_one_from_its_text(first_start: None) -> None:
     _import(_jsonl({"content": "same"}, {"content": "other"}))
     report = _import(_jsonl({"content": "same"}))
-    assert (report.imported, report.updated, Memory.objects.count()) == (0, 1, 2)
+    assert (report.imported, report.same, Memory.objects.count()) == (0, 1, 2)
 
 
 @pytest.mark.parametrize("writes", ["creates", "updates"])
@@ -326,7 +328,7 @@ def test_a_big_batch_takes_a_bounded_number_of_queries(alice: Principal, writes:
 )
 def test_any_record_is_stored_or_reported(first_start: None, record: dict[str, Any]) -> None:
     report = exchange.import_records(SYSTEM, [record, {"content": "good"}], owner=None)
-    assert report.imported + report.updated + report.skipped == 2
+    assert report.imported + report.updated + report.same + report.skipped == report.total == 2
     assert Memory.objects.filter(content="good").exists()
 
 

@@ -16,6 +16,7 @@ from memory.models import ApiKey, Job, Memory, UploadPart
 from memory.principal import SYSTEM, Principal
 from memory.said import told
 from memory.services import embedding, exchange, housekeeping, jobrows, uploads
+from memory.services.import_store import ImportOrder
 from memory.templatetags.studio import problem_text
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Work
@@ -33,7 +34,7 @@ def _kept() -> int:
 def test_an_import_job_reports_what_came_in_and_removes_the_file(
     alice: Principal, work: Work
 ) -> None:
-    job = exchange.start_import(alice, _file(120), owner=None)
+    job = exchange.start_import(alice, _file(120), ImportOrder())
     assert _kept() == 1
     work()
     job = jobrows.get(alice, job.pk)
@@ -45,7 +46,7 @@ def test_an_import_job_reports_what_came_in_and_removes_the_file(
         "updated": 0,
         "skipped": 0,
     }
-    assert job.result["per_second"] > 0
+    assert job.result["perSecond"] > 0
     assert Memory.objects.filter(api_key=alice.owner).count() == 120
     assert embedding.coverage().percent == 100.0
     assert _kept() == 0
@@ -54,7 +55,7 @@ def test_an_import_job_reports_what_came_in_and_removes_the_file(
 def test_an_import_that_is_cancelled_keeps_the_batches_that_are_in(
     alice: Principal, work: Work
 ) -> None:
-    job = exchange.start_import(alice, _file(600), owner=None)
+    job = exchange.start_import(alice, _file(600), ImportOrder())
     claimed = jobs.claim(job.pk, "w")
     assert claimed is not None
 
@@ -74,7 +75,7 @@ def test_an_import_that_is_cancelled_keeps_the_batches_that_are_in(
 
 
 def test_an_unreadable_file_fails_the_job_with_a_message(alice: Principal, work: Work) -> None:
-    job = exchange.start_import(alice, io.BytesIO(b"\xff\xfe\xff"), owner=None)
+    job = exchange.start_import(alice, io.BytesIO(b"\xff\xfe\xff"), ImportOrder())
     work()
     job.refresh_from_db()
     assert (job.state, job.error_code) == (Job.State.FAILED, "invalid_utf8")
@@ -84,8 +85,8 @@ def test_an_unreadable_file_fails_the_job_with_a_message(alice: Principal, work:
 def test_uploads_that_nobody_finished_are_forgotten_after_a_week(
     alice: Principal, work: Work
 ) -> None:
-    gone = exchange.start_import(alice, _file(1), owner=None)
-    exchange.start_import(alice, _file(1), owner=None)
+    gone = exchange.start_import(alice, _file(1), ImportOrder())
+    exchange.start_import(alice, _file(1), ImportOrder())
     parts = UploadPart.objects.filter(upload=gone.params["file"])
     parts.update(created_at=days_ago(8))
     housekeeping.cleanup()
@@ -108,8 +109,8 @@ def test_the_command_imports_for_a_key_it_makes(tmp_path: Path, db: None) -> Non
     file.write_bytes(_file(3).getvalue() + b"\nnonsense\n")
     said, complained = io.StringIO(), io.StringIO()
     call_command("import_memories", str(file), api_key="app", stdout=said, stderr=complained)
-    assert said.getvalue().startswith("3 imported, 0 updated, 1 skipped in ")
-    assert complained.getvalue().startswith("record 4: ")
+    assert said.getvalue().startswith("3 imported, 0 updated, 0 the same, 1 skipped in ")
+    assert complained.getvalue().startswith("line 4: ")
     assert Memory.objects.filter(api_key__name="app").count() == 3
     assert ApiKey.objects.filter(is_default=True).count() == 1
 
@@ -132,7 +133,7 @@ def test_the_command_says_in_one_sentence_what_it_cannot_read(tmp_path: Path, db
 
 def test_problems_are_told_in_the_readers_language(alice: Principal, work: Work) -> None:
     row = json.dumps({"content": "x" * 200_001, "key": "k"})
-    job = exchange.start_import(alice, io.BytesIO(row.encode()), owner=None)
+    job = exchange.start_import(alice, io.BytesIO(row.encode()), ImportOrder())
     work()
     problem = jobrows.get(alice, job.pk).result["problems"][0]
     assert problem["message"] == "At most 200000 characters."

@@ -15,7 +15,7 @@ from memory import jobs
 from memory.errors import NotFound, ServiceError
 from memory.models import ApiKey, Job, Memory, Passage, VectorIndex, VectorMark
 from memory.principal import SYSTEM, Principal
-from memory.services import compaction, exchange, jobrows, listing, memories
+from memory.services import compaction, exports, jobrows, listing, memories
 from memory.services.compaction import CompactRequest
 from memory.services.drafts import MemoryDraft
 from memory.services.retrieval import RetrieveRequest, retrieve
@@ -141,7 +141,7 @@ def test_no_list_export_or_compaction_ever_shows_another_owners_row(
     assert {row.memory.api_key_id for row in page.rows} <= {mixed.owner}
     assert listing.stats(mixed, owner).total == 2
     assert listing.sessions(mixed, owner) == ["s1"]
-    assert "secret" not in "".join(exchange.export_all(mixed, owner))
+    assert b"secret" not in b"".join(exports.export_all(mixed, owner))
     for all_owners in (False, True):
         for kind_of in ("age", "tokens"):
             request = CompactRequest(

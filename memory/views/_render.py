@@ -163,6 +163,7 @@ TABS: Mapping[str, str] = {
     "memory/memories.html": "memories",
     "memory/add.html": "memories",
     "memory/import.html": "memories",
+    "memory/import_check.html": "memories",
     "memory/compact.html": "memories",
     "memory/playground.html": "playground",
     "memory/engine.html": "engine",

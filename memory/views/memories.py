@@ -16,7 +16,7 @@ from memory.forms import MemoryForm, RowForm, memory_form
 from memory.models import Job
 from memory.services import jobrows, listing, memories
 from memory.services.listing import MemoryRow
-from memory.templatetags.studio import TYPES
+from memory.templatetags.studio import EXPORT_FORMATS, TYPES
 from memory.views._list_state import SIZES, STATES, ListState, list_params, list_state
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest, studio
@@ -84,6 +84,7 @@ def list_context(request: StudioRequest, *, full: bool = True) -> dict[str, Any]
             "sessions": listing.sessions(request.principal, state.owner or None),
             "types": [TypeChoice(k, v, stats.by_type.get(k, 0)) for k, v in TYPES.items()],
             "states": STATES,
+            "exports": EXPORT_FORMATS.items(),
             "running": running(request),
             "how_folded": request.COOKIES.get("how") == "folded",
         }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import httpx2
 from django.conf import settings
@@ -14,6 +14,7 @@ from django.conf import settings
 from memstudio import address, env
 
 TIMEOUT_S: Final = 120.0
+BLOCK_BYTES: Final = 1 << 18
 REFUSED, USAGE, DENIED, MISSING, CONFLICT, UNREACHABLE = 1, 2, 3, 4, 5, 6
 """Exit statuses, beside 0 and 130 (Ctrl-C)."""
 _STATUS: Final[Mapping[int, int]] = {
@@ -52,19 +53,49 @@ class Api:
 
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Send a request below ``/api/``; the decoded answer. Raises ``Refused``."""
-        sent = {name: value for name, value in query.items() if value is not None}
-        headers = {"Authorization": f"Bearer {self.secret()}"}
-        try:
-            response = self.client.request(
-                method, f"/api/{path}", json=body, params=sent, headers=headers
-            )
-        except httpx2.TransportError as error:
-            message = f"The studio at {self.client.base_url} does not answer ({error})."
-            raise Refused(UNREACHABLE, {"code": "unreachable", "message": message}) from None
+        response = self._send(method, path, query, json=body)
         answer = _decoded(response)
         if response.status_code >= 400 or answer is None:
             raise _refusal(response, answer)
         return answer
+
+    def upload(self, path: str, file: IO[bytes], **query: Any) -> Any:
+        """Send a file as the body; the decoded answer. Raises ``Refused``."""
+        blocks = iter(lambda: file.read(BLOCK_BYTES), b"")
+        response = self._send("POST", path, query, content=blocks)
+        answer = _decoded(response)
+        if response.status_code >= 400 or answer is None:
+            raise _refusal(response, answer)
+        return answer
+
+    def download(self, path: str, **query: Any) -> Iterator[bytes]:
+        """The body of an answer in pieces. Raises ``Refused``."""
+        sent = {name: value for name, value in query.items() if value is not None}
+        headers = {"Authorization": f"Bearer {self.secret()}"}
+        try:
+            with self.client.stream(
+                "GET", f"/api/{path}", params=sent, headers=headers
+            ) as response:
+                if response.status_code >= 400:
+                    response.read()
+                    raise _refusal(response, _decoded(response))
+                yield from response.iter_bytes()
+        except httpx2.TransportError as error:
+            raise self._unreachable(error) from None
+
+    def _send(self, method: str, path: str, query: Mapping[str, Any], **body: Any) -> Any:
+        sent = {name: value for name, value in query.items() if value is not None}
+        headers = {"Authorization": f"Bearer {self.secret()}"}
+        if "content" in body:
+            headers["Content-Type"] = "application/octet-stream"
+        try:
+            return self.client.request(method, f"/api/{path}", params=sent, headers=headers, **body)
+        except httpx2.TransportError as error:
+            raise self._unreachable(error) from None
+
+    def _unreachable(self, error: httpx2.TransportError) -> Refused:
+        message = f"The studio at {self.client.base_url} does not answer ({error})."
+        return Refused(UNREACHABLE, {"code": "unreachable", "message": message})
 
 
 def acting_as(given: str) -> str:

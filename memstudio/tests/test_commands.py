@@ -167,7 +167,9 @@ def test_what_was_exported_is_imported_again(tmp_path: Path) -> None:
     report = answer("memory", "import", str(file), "--owner", "erin")
     assert (report["imported"], report["skipped"]) == (1, 0)
     assert Memory.objects.get().api_key == ApiKey.objects.get(name="erin")
-    assert "0 imported, 1 updated" in run("memory", "import", str(file), "--owner", "erin")
+    assert "0 imported, 0 updated, 1 the same" in run(
+        "memory", "import", str(file), "--owner", "erin"
+    )
     assert failed("memory", "import", str(tmp_path / "none"))[0] == USAGE
 
 
@@ -194,7 +196,7 @@ def test_a_studio_that_does_not_answer_has_its_own_status() -> None:
     status, said = failed("memory", "list", "--url", url)
     assert status == UNREACHABLE
     assert said.startswith(f"The studio at {url} does not answer")
-    assert failed("memory", "export", "--url", url)[0] == USAGE
+    assert failed("memory", "export", "--url", url)[0] == UNREACHABLE
 
 
 def test_an_address_counts_only_while_a_studio_holds_the_home(tmp_path: Path) -> None:

@@ -38,4 +38,15 @@
     if (stepping) chosen = target;
     else lead(target);
   });
+
+  // A link to a file of what the list shows: the filters may have changed since it was drawn.
+  document.addEventListener("click", ({ target }) => {
+    const link = target.closest("a[data-with-filters]");
+    if (!link) return;
+    const [address, shown] = [new URL(link.href), new URLSearchParams(location.search)];
+    shown.set("format", address.searchParams.get("format"));
+    address.search = shown;
+    link.href = address;
+    link.closest("[data-menu]").open = false;
+  });
 })();

@@ -1,4 +1,4 @@
-"""``manage.py import_memories FILE --api-key NAME``: JSON export, JSON list or JSONL."""
+"""``manage.py import_memories FILE --api-key NAME``: a file of any format, in the foreground."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from memory.errors import ServiceError
 from memory.models import ApiKey
 from memory.principal import SYSTEM
 from memory.services import exchange, keys, signin
+from memory.services.import_report import ImportReport
+from memory.services.import_store import ImportOrder
 
 
 class Command(BaseCommand):
     """Imports memories in the foreground, with progress."""
 
-    help = "Import memories from a JSON export, a JSON list or JSONL."
+    help = "Import memories from a file of any format that an import reads."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """The file, and the key that will own the memories."""
@@ -32,8 +34,8 @@ class Command(BaseCommand):
             keys.create(SYSTEM, name)
         try:
             with options["file"].open("rb") as file:
-                records = exchange.read_records(file)
-            report = exchange.import_records(SYSTEM, records, owner=name, progress=self._progress)
+                order = ImportOrder(owner=name, name=options["file"].name)
+                report = exchange.import_file(SYSTEM, file, order, progress=self._progress)
         except OSError as error:
             raise CommandError(f"cannot read {options['file']}: {error.strerror}") from None
         except ServiceError as error:
@@ -44,12 +46,13 @@ class Command(BaseCommand):
         if self.stderr.isatty():
             self.stderr.write(f"\r{done:,} of {total:,}", ending="")
 
-    def _report(self, report: exchange.ImportReport) -> None:
+    def _report(self, report: ImportReport) -> None:
         if self.stderr.isatty():
             self.stderr.write("")
         for problem in report.problems:
-            self.stderr.write(f"record {problem.place}: {problem.message}")
+            self.stderr.write(f"{problem.unit} {problem.place}: {problem.message}")
         self.stdout.write(
-            f"{report.imported:,} imported, {report.updated:,} updated, {report.skipped:,} skipped "
+            f"{report.imported:,} imported, {report.updated:,} updated, {report.same:,} the same, "
+            f"{report.skipped:,} skipped "
             f"in {report.seconds:.1f} s ({report.per_second:,.0f} a second)"
         )

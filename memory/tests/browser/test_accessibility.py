@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from importlib.resources import files
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memory.models import Memory
-from memory.principal import Principal
+from memory.principal import SYSTEM, Principal
+from memory.services import exchange
+from memory.services.import_store import ImportOrder
 from memory.tests.browser.conftest import Studio
 from memory.tests.conftest import Remember, Work
 
@@ -29,6 +32,7 @@ PAGES = [
     "/engine/",
     "/memories/add/",
     "/memories/import/",
+    "/memories/import/CHECK/",
     "/memories/compact/",
     "/engine/keys/add/",
     "/engine/webhooks/",
@@ -53,7 +57,12 @@ def names(alice: Principal, manager: Principal, remember: Remember, work: Work) 
     remember(manager, "東京へ行った", key="trip", type="episodic", is_shared=True)
     work()
     job = Job.objects.filter(kind="reindex").latest("created_at")
-    return {"MEMORY": str(first.pk), "JOB": str(job.pk), "HOOK": str(hook.pk)}
+    file = io.BytesIO(b'{"content": "", "key": "x"}
+{"content": "a fact", "sessionId": "s"}
+')
+    check = exchange.start_import(SYSTEM, file, ImportOrder(dry_run=True, name="facts.jsonl"))
+    ids = {"MEMORY": first.pk, "JOB": job.pk, "HOOK": hook.pk, "CHECK": check.pk}
+    return {name: str(pk) for name, pk in ids.items()}
 
 
 def violations(page: Page) -> list[str]:

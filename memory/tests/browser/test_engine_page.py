@@ -1,10 +1,8 @@
-"""The tab Engine, every control of it; and import, export and compaction with their jobs."""
+"""The tab Engine, every control of it; and compaction with its job."""
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -202,31 +200,3 @@ def test_a_compaction_is_undone_from_the_engine(studio: Studio, work: Work) -> N
     area.get_by_role("button", name="Undo").click()
     expect(area).to_contain_text("undone")
     assert not Memory.objects.filter(archived_at__isnull=False).exists()
-
-
-def test_a_file_is_imported_with_a_report(studio: Studio, work: Work, tmp_path: Path) -> None:
-    file = tmp_path / "memories.json"
-    file.write_text(json.dumps([{"key": "new", "content": "new fact"}, {"content": ""}]))
-    page = studio.open()
-    page.get_by_role("link", name="Import…").click()
-    dialog = page.locator("dialog[open]")
-    dialog.get_by_label("File").set_input_files(file)
-    dialog.get_by_label("Owner").select_option(label="alice")
-    dialog.get_by_role("button", name="Import").click()
-    expect(dialog).to_have_count(0)
-    work()
-    notices = page.locator("#notices")
-    expect(notices).to_contain_text("1 imported, 0 updated, 1 skipped")
-    notices.get_by_text("Why some were skipped").click()
-    expect(notices).to_contain_text("Record 2:")
-    expect(page.locator("[data-row]")).to_have_count(4)
-    expect(page.locator("#memories-stats")).to_contain_text("4")
-
-
-def test_everything_is_exported_as_a_file(studio: Studio) -> None:
-    page = studio.open()
-    with page.expect_download() as waiting:
-        page.get_by_role("link", name="Export").click()
-    assert waiting.value.suggested_filename.startswith("memory-export-")
-    document = json.loads(Path(waiting.value.path()).read_text())
-    assert len(document["memories"]) == 3

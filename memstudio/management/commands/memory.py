@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from memory.type_names import current_type
-from memstudio.cli import files
+from memstudio.cli import exchange, files
 from memstudio.cli.api import USAGE, Api, Refused
 from memstudio.cli.command import ApiCommand, fields, table
 
@@ -76,12 +76,18 @@ class Command(ApiCommand):
         self.subcommand("restore", "bring it back", _restore, fields).add_argument("id")
 
     def _moving(self) -> None:
-        out = self.subcommand("export", "write all memories as JSON", files.write, fields)
+        out = self.subcommand("export", "write memories to a file", exchange.write, fields)
         out.add_argument("file", type=Path, nargs="?", help="standard output without one")
-        out.add_argument("--owner")
-        into = self.subcommand("import", "read JSON or JSONL", files.read, files.show_read)
-        into.add_argument("file", type=Path)
+        out.add_argument("--format", choices=exchange.EXPORTS, help="else as the file is called")
+        out.add_argument("--q", help="only those that hold this text")
+        out.add_argument("--state", help="kept (live or archived), live, hidden, archived, trash")
+        _narrowed(out)
+        into = self.subcommand("import", "read a file", exchange.read, exchange.show_read)
+        into.add_argument("file", type=Path, help="or a folder of Markdown files")
+        into.add_argument("--format", choices=exchange.FORMATS, default="auto")
         into.add_argument("--owner", help="made when it does not exist")
+        into.add_argument("--dry-run", action="store_true", help="only tell what would come in")
+        into.add_argument("--assistant", action="store_true", help="its turns of chats as well")
 
 
 def _narrowed(parser: CommandParser) -> None:
