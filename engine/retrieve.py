@@ -61,5 +61,6 @@ def _account(run: Run, tier: Tier, kept: list[Hit], nearest: list[Hit]) -> Retri
         reranker=run.reranker,
         nearest=tuple(nearest),
         took_ms=run.took_ms,
+        stage_ms=tuple((stage.name, stage.took_ms) for stage in run.stages),
         trace=trace,
     )

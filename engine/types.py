@@ -272,4 +272,6 @@ class Retrieval:
     nearest: tuple[Hit, ...] = ()
     """Filled when nothing reached the relevance floor: what came closest to it."""
     took_ms: float = 0.0
+    stage_ms: tuple[tuple[str, float], ...] = ()
+    """Each stage in the order of running, with its milliseconds."""
     trace: Trace | None = None

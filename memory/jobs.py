@@ -20,7 +20,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext_noop
 
 from engine.errors import Cancelled, EngineError
-from memory import dispatch, processes
+from memory import dispatch, measured, processes
 from memory.clock import now
 from memory.errors import ServiceError
 from memory.models import Job
@@ -287,6 +287,7 @@ def _end(jobs: QuerySet[Job], **values: Any) -> bool:
         if jobs.update(finished_at=now(), lease_until=None, **values) != 1:
             return False
         ended = Job.objects.get(pk=found[0])
+        transaction.on_commit(partial(_measure, ended))
         for hear in _WHEN_ENDED:
             hear(ended)
     return True
@@ -322,6 +323,12 @@ def _held(job: Job) -> QuerySet[Job]:
     return Job.objects.filter(
         pk=job.pk, state=Job.State.RUNNING, worker=job.worker, attempts=job.attempts
     )
+
+
+def _measure(job: Job) -> None:
+    measured.JOBS_ENDED.add(job.kind, job.state)
+    if job.started_at is not None and job.finished_at is not None:
+        measured.JOB_TIME.add(job.kind, seconds=(job.finished_at - job.started_at).total_seconds())
 
 
 def _finish(job: Job, state: Job.State, **values: Any) -> None:

@@ -21,12 +21,13 @@ def build(services: Sequence[Service]) -> Front:
     )
     # Not before Django is set up, which importing the WSGI application does.
     from memory.mcp.mount import Mount
+    from memstudio.observed import Observed
 
     mcp = Mount()
     mounts: dict[str, AsgiApplication] = {
         health.ALIVE: health.alive,
         health.READY: health.Ready(health.database_is_ready),
-        "/mcp": mcp,
+        "/mcp": Observed(mcp, "/mcp"),
     }
     return Front(bridge, mounts=mounts, services=[*services, mcp])
 

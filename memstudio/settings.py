@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "memstudio",
 ]
 MIDDLEWARE = [
+    "memory.observing.Observing",
     "memory.api.errors.ApiErrors",
     "django.middleware.security.SecurityMiddleware",
     "memstudio.csp.ContentSecurityPolicy",
@@ -193,6 +194,10 @@ MEMORY_TYPED_DECAY = env.prefixed("MEMORY_TYPED_DECAY_")
 
 MEMORY_STUDIO_PROVIDER_FIELDS = providers.from_environment()
 MEMORY_STUDIO_PROVIDERS = providers.from_file(MEMORY_STUDIO_HOME)
+
+# Watching
+
+MEMORY_STUDIO_METRICS_TOKEN = env.secret("MEMORY_STUDIO_METRICS_TOKEN") or ""
 
 # Log
 

@@ -20,7 +20,7 @@ from engine.rank.priors import Priors
 from engine.retrieve import FusionRule, Tiers
 from engine.retrieve import retrieve as run
 from engine.types import Degraded, Fusion, Hit, Match, MemoryType, Mode, Query, Retrieval, Scope
-from memory import readiness, rerankers, wiring
+from memory import measured, readiness, rerankers, wiring
 from memory.clock import now
 from memory.errors import Invalid, from_engine
 from memory.model_facts import entry_of
@@ -137,6 +137,7 @@ def account(
     took_ms: float,
 ) -> None:
     """Count uses and answers of a retrieval that was carried out, and leave its audit row."""
+    _measure(view.retrieval, took_ms)
     if purpose == "client":
         _count_uses(view.memories)
     if purpose == "evaluate" or principal.kind == "system":
@@ -147,6 +148,17 @@ def account(
     if view.memories:
         action = f"retrieve.{purpose}"
         audit.record(principal, action, owner=owner, ids=view.memories, duration_ms=took_ms)
+
+
+def _measure(retrieval: Retrieval, took_ms: float) -> None:
+    """Count and time a retrieval and its stages in this process."""
+    tier = retrieval.tier.value
+    measured.RETRIEVALS.add(tier, "hits" if retrieval.hits else "empty")
+    measured.RETRIEVAL_TIME.add(tier, seconds=took_ms / 1000)
+    for name, stage_ms in retrieval.stage_ms:
+        measured.STAGE_TIME.add(name, seconds=stage_ms / 1000)
+    for missing in retrieval.degraded:
+        measured.DEGRADED.add(missing.tier, missing.code)
 
 
 def _memories(reader: PassageReader, hits: Iterable[Hit]) -> dict[str, Memory]:

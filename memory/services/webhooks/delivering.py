@@ -16,7 +16,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from memory import jobs, secretbox, subscriptions
+from memory import jobs, measured, secretbox, subscriptions
 from memory.clock import now
 from memory.models import Webhook, WebhookDelivery
 from memory.services.webhooks import bodies, outbound, signing
@@ -77,10 +77,20 @@ def attempt(hook: Webhook, row: WebhookDelivery, *, is_last: bool = False) -> bo
     else:
         # Sealed by another installation: whatever is sent unsigned would be refused.
         found = Outcome("secret_unreadable")
+    measured.WEBHOOK_ATTEMPTS.add(_group(found))
     with transaction.atomic():
         _note_row(row, found, is_last=is_last)
         _note_hook(hook, found)
     return not found.error
+
+
+def _group(found: Outcome) -> str:
+    """What came of an attempt: ``sent``, ``4xx``, ``5xx``, or why there was no answer."""
+    if not found.error:
+        return "sent"
+    if found.status is not None:
+        return f"{found.status // 100}xx"
+    return found.error.partition(":")[0]
 
 
 def resume() -> int:

@@ -57,9 +57,7 @@ def names(alice: Principal, manager: Principal, remember: Remember, work: Work) 
     remember(manager, "東京へ行った", key="trip", type="episodic", is_shared=True)
     work()
     job = Job.objects.filter(kind="reindex").latest("created_at")
-    file = io.BytesIO(b'{"content": "", "key": "x"}
-{"content": "a fact", "sessionId": "s"}
-')
+    file = io.BytesIO(b'{"content": "", "key": "x"}\n{"content": "a fact", "sessionId": "s"}\n')
     check = exchange.start_import(SYSTEM, file, ImportOrder(dry_run=True, name="facts.jsonl"))
     ids = {"MEMORY": first.pk, "JOB": job.pk, "HOOK": hook.pk, "CHECK": check.pk}
     return {name: str(pk) for name, pk in ids.items()}
