@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,16 @@ LOCAL_FAMILIES: Final = frozenset({"local", "static"})
 
 def models_dir() -> Path:
     """Where models live that were installed or repacked."""
-    return Path(django_settings.MEMORY_STUDIO_HOME) / "models"
+    chosen = django_settings.MEMORY_STATIC_CACHE_DIR
+    return Path(chosen) if chosen else Path(django_settings.MEMORY_STUDIO_HOME) / "models"
+
+
+def id_of(reference: str, entries: Iterable[ModelEntry] | None = None) -> str:
+    """The id of a model that is named by it or by its repository on a hub, among these entries
+    (those of the product); another name stays as it is."""
+    tail = reference.rpartition("/")[2].casefold()
+    known = catalogue.entries() if entries is None else entries
+    return next((entry.id for entry in known if entry.id.casefold() == tail), reference)
 
 
 def entry_of(row: VectorIndex) -> ModelEntry | None:

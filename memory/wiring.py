@@ -25,14 +25,8 @@ from engine.protocols import DatabaseConnection, EmbeddingSource, KeywordIndex, 
 from engine.text.template import VERSION as TEMPLATE
 from engine.text.tokenize import analyzer
 from engine.types import Degraded, Passage, Purpose, Signature
-from memory import (
-    backend_wiring,
-    local_stores,
-    provider_sources,
-    rerankers,
-    shared_vectors,
-)
-from memory.model_facts import LOCAL_FAMILIES, models_dir
+from memory import backend_wiring, local_stores, provider_sources, rerankers, shared_vectors
+from memory.model_facts import LOCAL_FAMILIES, id_of, models_dir
 from memory.models import EngineSettings, VectorIndex
 from memory.passage_reader import PassageReader
 from memory.provider_sources import Named
@@ -64,7 +58,10 @@ class Resolved:
 def settings() -> Settings:
     """The stored settings, normalised. One small query; never stale."""
     row = EngineSettings.objects.filter(pk=1).first()
-    return normalise(row.stored if row else {})
+    stored = row.stored if row else {}
+    if named := django_settings.MEMORY_TRANSFORMERS_MODEL:
+        stored = {"memoryLocalModel": id_of(named), **stored}
+    return normalise(stored)
 
 
 def is_alone() -> bool:
@@ -189,10 +186,13 @@ _NO_PROVIDER: Final = Degraded("vector", "no_provider", "no provider of this nam
 
 
 def _static_model() -> str | None:
-    """The first static model that is installed; its id."""
+    """The static model that the environment names, else the first, of those that are installed."""
     from memory.local_sources import offered
 
-    return next((entry.id for entry in offered(models_dir()) if entry.kind == "static"), None)
+    entries = [entry for entry in offered(models_dir()) if entry.kind == "static"]
+    named = id_of(django_settings.MEMORY_STATIC_MODEL, entries)
+    found = [entry.id for entry in entries]
+    return named if named in found else next(iter(found), None)
 
 
 def _cached(key: tuple[str, ...], build: Callable[[], EmbeddingSource]) -> CachedSource:
@@ -215,13 +215,13 @@ def _local_source(model: str) -> CachedSource:
 
 
 def _local(model: str) -> EmbeddingSource:
-    models_dir = Path(django_settings.MEMORY_STUDIO_HOME) / "models"
+    folder = models_dir()
     path = django_settings.MEMORY_LOCAL_SOURCES.get(model)
     if path is not None:
-        return cast(EmbeddingSource, import_string(path)(models_dir=models_dir, template=TEMPLATE))
+        return cast(EmbeddingSource, import_string(path)(models_dir=folder, template=TEMPLATE))
     from memory.local_sources import from_catalogue
 
-    return from_catalogue(model, models_dir=models_dir, template=TEMPLATE)
+    return from_catalogue(model, models_dir=folder, template=TEMPLATE)
 
 
 def _of_endpoint(chosen: Settings) -> CachedSource:

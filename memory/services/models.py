@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Literal
-
-from django.conf import settings as django_settings
 
 from engine.embed import catalogue
 from engine.embed.catalogue import ModelEntry
 from engine.errors import EmbeddingFailed
 from memory import wiring
+from memory.model_facts import models_dir
 from memory.principal import Principal
 from memory.services import access
 
@@ -53,21 +51,17 @@ def installed_embedders() -> list[tuple[str, str]]:
 
 def _entries() -> tuple[ModelEntry, ...]:
     try:
-        return catalogue.entries(_folder())
+        return catalogue.entries(models_dir())
     except EmbeddingFailed:
         # The studio's own list is broken; the models of the product are not.
         return catalogue.entries()
-
-
-def _folder() -> Path:
-    return Path(django_settings.MEMORY_STUDIO_HOME) / "models"
 
 
 def _is_here(entry: ModelEntry) -> bool:
     # Not at the top: what runs models is heavy, and most processes only read settings.
     from engine.embed.local import is_available
 
-    return is_available(entry, _folder())
+    return is_available(entry, models_dir())
 
 
 def _model(entry: ModelEntry, chosen: str) -> LocalModel:

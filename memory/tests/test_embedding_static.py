@@ -13,6 +13,8 @@ from engine.embed import catalogue, installed, static
 from engine.testing import tiny_models
 from engine.types import Purpose
 from memory import wiring
+from memory.principal import SYSTEM
+from memory.services.settings import update
 from memory.stored_settings import normalise
 
 pytestmark = pytest.mark.django_db
@@ -81,3 +83,35 @@ def test_auto_takes_it_only_when_static_models_are_switched_on(home: Path) -> No
 def test_without_one_auto_stays_with_the_packaged_model(tmp_path: Path, settings: Any) -> None:
     settings.MEMORY_STUDIO_HOME = str(tmp_path)
     assert resolve("auto", enabled=True).family == "local"
+
+
+@pytest.mark.parametrize("named", ["tiny-static", "maker/Tiny-Static", "another", ""])
+def test_the_environment_names_the_static_model(home: Path, settings: Any, named: str) -> None:
+    settings.MEMORY_STATIC_MODEL = named
+    source = resolve("static", enabled=False).source
+    assert source is not None
+    assert source.model == "tiny-static"
+
+
+def test_installed_models_may_lie_elsewhere(home: Path, settings: Any, tmp_path: Path) -> None:
+    settings.MEMORY_STATIC_CACHE_DIR = str(tmp_path / "models")
+    settings.MEMORY_STUDIO_HOME = str(tmp_path / "empty")
+    assert resolve("static", enabled=False).source is not None
+
+
+@pytest.mark.parametrize(
+    ("named", "model"),
+    [
+        ("Xenova/all-MiniLM-L6-v2", "all-minilm-l6-v2"),
+        ("use-multilingual", "use-multilingual"),
+        ("", "multilingual-e5-small"),
+        ("a b", "multilingual-e5-small"),
+    ],
+)
+def test_the_environment_names_the_local_model_until_one_is_chosen(
+    first_start: None, settings: Any, named: str, model: str
+) -> None:
+    settings.MEMORY_TRANSFORMERS_MODEL = named
+    assert wiring.settings().local_model == model
+    update(SYSTEM, {"localModel": "use-multilingual"})
+    assert wiring.settings().local_model == "use-multilingual"

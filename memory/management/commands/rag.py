@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from engine.embed import catalogue, local
@@ -21,6 +20,7 @@ from engine.models_install.install import Installed, Installer
 from engine.models_install.origin import DOWNLOADS, HUB, Origin
 from engine.net.client import HttpClient
 from engine.net.proxies import Proxies
+from memory.model_facts import models_dir
 
 DEFAULT_MODEL: Final = "embeddinggemma"
 MEGABYTE: Final = 1_000_000
@@ -50,14 +50,14 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Do it; a failure is one sentence."""
-        models_dir = Path(settings.MEMORY_STUDIO_HOME) / "models"
+        folder = models_dir()
         try:
             if options["command"] == "model-list":
-                self._list(models_dir, as_json=options["json"])
+                self._list(folder, as_json=options["json"])
             elif options["command"] == "model-remove":
-                self._remove(models_dir, options["name"])
+                self._remove(folder, options["name"])
             else:
-                self._install(models_dir, options)
+                self._install(folder, options)
         except EngineError as error:
             raise CommandError(f"{error} ({error.code})") from None
 
