@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeGuard, get_args
 
@@ -273,8 +273,12 @@ class Settings:
 
 def normalise(stored: Mapping[str, Any]) -> Settings:
     """Settings from stored values; never raises."""
-    values = {entry.name: _READERS[entry.kind](entry, stored.get(entry.key)) for entry in FIELDS}
-    return Settings(**values)
+    return Settings(**read(FIELDS, stored))
+
+
+def read(fields: Iterable[Field], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """What stored values say of some fields, by attribute; never raises."""
+    return {entry.name: _READERS[entry.kind](entry, stored.get(entry.key)) for entry in fields}
 
 
 def _flag(entry: Field, value: Any) -> bool:

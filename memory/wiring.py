@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from django.conf import settings as django_settings
 from django.db import connection
@@ -57,11 +57,16 @@ class Resolved:
 
 def settings() -> Settings:
     """The stored settings, normalised. One small query; never stale."""
+    return normalise(stored_values())
+
+
+def stored_values() -> Mapping[str, Any]:
+    """The settings as they are stored, for those who read several kinds of them."""
     row = EngineSettings.objects.filter(pk=1).first()
     stored = row.stored if row else {}
     if named := django_settings.MEMORY_TRANSFORMERS_MODEL:
         stored = {"memoryLocalModel": id_of(named), **stored}
-    return normalise(stored)
+    return stored
 
 
 def is_alone() -> bool:

@@ -20,16 +20,18 @@ def build(services: Sequence[Service]) -> Front:
         max_body_bytes=settings.MEMORY_STUDIO_MAX_BODY_BYTES,
     )
     # Not before Django is set up, which importing the WSGI application does.
+    from memory.gateway.mount import Gateway
     from memory.mcp.mount import Mount
     from memstudio.observed import Observed
 
-    mcp = Mount()
+    mcp, gateway = Mount(), Gateway()
     mounts: dict[str, AsgiApplication] = {
         health.ALIVE: health.alive,
         health.READY: health.Ready(health.database_is_ready),
         "/mcp": Observed(mcp, "/mcp"),
+        "/v1": Observed(gateway, "/v1"),
     }
-    return Front(bridge, mounts=mounts, services=[*services, mcp])
+    return Front(bridge, mounts=mounts, services=[*services, mcp, gateway])
 
 
 def worker_services() -> list[Service]:

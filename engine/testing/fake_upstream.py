@@ -85,7 +85,8 @@ class FakeUpstream:
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         early = b""
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        # Being cancelled is how it ends when the test is over.
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             while request := await _read(reader, early):
                 self.requests.append(request)
                 reply = self.script.pop(0) if self.script else self.respond(request)

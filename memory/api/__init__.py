@@ -12,6 +12,7 @@ from memory.api import (
     errors,
     exchange,
     explain,
+    gateway,
     jobs,
     keys,
     memories,
@@ -43,6 +44,7 @@ api.add_router("/memory", memories.router)
 api.add_router("/settings", settings.router)
 api.add_router("/settings", qdrant.router)
 api.add_router("/providers", providers.router)
+api.add_router("/settings", gateway.settings_router)
 api.add_router("/keys", keys.router)
 api.add_router("/jobs", jobs.router)
 api.add_router("/audit", audit.router)

@@ -89,6 +89,8 @@ TABLES: Final = (
     Table("memory.WebhookDelivery", ~models.Q(state=WebhookDelivery.State.WAITING)),
     Table("memory.AuditEntry"),
     Table("memory.RetrievalCount"),
+    Table("memory.InjectionDay"),
+    Table("memory.Trace"),
     Table("memory.Job", ~models.Q(state__in=Job.ACTIVE)),
     Table("memory.Passage"),
 )

@@ -7,19 +7,15 @@ rebinding): the host must be one of the studio's, and an origin, where there is 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http.request import split_domain_port, validate_host
 from django.utils.http import is_same_domain
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+from memory.asgi import Scope, Send, header, is_own_host
+
 Headers = tuple[tuple[bytes, bytes], ...]
 
 INVALID_REQUEST: Final = -32600
@@ -57,7 +53,7 @@ NO_KEY: Final = Refusal(
 
 def refused(scope: Scope) -> Refusal | None:
     """Why a request is not answered at all; None when it is."""
-    if not _is_own_host(header(scope, b"host")):
+    if not is_own_host(header(scope, b"host")):
         return Refusal(421, "The studio is not called by this host name.")
     if not _is_own_origin(header(scope, b"origin")):
         return Refusal(403, "Pages of this origin may not call the studio.")
@@ -66,23 +62,6 @@ def refused(scope: Scope) -> Refusal | None:
         message = "Only POST is answered here: this is the MCP endpoint (streamable HTTP)."
         return Refusal(405, message, ((b"allow", b"POST"),))
     return None
-
-
-def header(scope: Scope, name: bytes) -> str:
-    """The first header of this name, or an empty text."""
-    found: Iterable[bytes] = (value for key, value in scope["headers"] if key == name)
-    return next(iter(found), b"").decode("latin-1")
-
-
-def bearer(scope: Scope) -> str:
-    """The secret of the header ``Authorization``, or an empty text."""
-    kind, _space, secret = header(scope, b"authorization").strip().partition(" ")
-    return secret.strip() if kind.lower() == "bearer" else ""
-
-
-def _is_own_host(host: str) -> bool:
-    domain, _port = split_domain_port(host)
-    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
 
 
 def _is_own_origin(origin: str) -> bool:
@@ -100,4 +79,4 @@ def _is_own_origin(origin: str) -> bool:
         for each in trusted
     ):
         return True
-    return _is_own_host(parts.netloc)
+    return is_own_host(parts.netloc)

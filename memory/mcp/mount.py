@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 from django.conf import settings
 from django.db import DatabaseError
 
+from memory.asgi import Receive, Scope, Send, bearer
 from memory.errors import Unauthorized
-from memory.mcp.guard import NO_KEY, Receive, Refusal, Scope, Send, bearer, refused
-from memory.mcp.threads import ServiceThreads
+from memory.mcp.guard import NO_KEY, Refusal, refused
 from memory.principal import Principal
+from memory.service_threads import ServiceThreads
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -36,7 +37,7 @@ class Mount:
     """Answers MCP over streamable HTTP for callers with an API key."""
 
     def __init__(self) -> None:
-        self._threads = ServiceThreads(settings.MEMORY_STUDIO_THREADS)
+        self._threads = ServiceThreads(settings.MEMORY_STUDIO_THREADS, name="mcp")
         self._starting = asyncio.Lock()
         self._manager: StreamableHTTPSessionManager | None = None
         self._life: asyncio.Task[None] | None = None

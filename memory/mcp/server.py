@@ -19,9 +19,9 @@ from pydantic import BaseModel
 
 from memory.errors import ServiceError
 from memory.mcp.errors import safe, told
-from memory.mcp.threads import ServiceThreads
 from memory.mcp.tools import INSTRUCTIONS, Call, Tool, offered, read_arguments
 from memory.principal import Principal
+from memory.service_threads import ServiceThreads
 from memory.services import access, settings
 
 logger = logging.getLogger("memory.mcp")

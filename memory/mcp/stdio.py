@@ -9,8 +9,8 @@ from typing import Any, Final
 from mcp.server.stdio import stdio_server
 
 from memory.mcp.server import build
-from memory.mcp.threads import ServiceThreads
 from memory.principal import Principal
+from memory.service_threads import ServiceThreads
 
 THREADS: Final = 4
 
@@ -22,7 +22,7 @@ def serve(identify: Callable[[], Principal]) -> None:
 
 
 async def _serve(identify: Callable[[], Principal]) -> None:
-    threads = ServiceThreads(THREADS)
+    threads = ServiceThreads(THREADS, name="mcp")
 
     def caller(_context: Any) -> Principal:
         return identify()

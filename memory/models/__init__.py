@@ -9,6 +9,7 @@ from memory.models.job import Job
 from memory.models.memory import Compaction, Memory, MemoryRevision, MemoryUse
 from memory.models.provider import Provider
 from memory.models.settings import EngineSettings
+from memory.models.trace import InjectionDay, Trace
 from memory.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "BackendCopy",
     "Compaction",
     "EngineSettings",
+    "InjectionDay",
     "InstallationFact",
     "Job",
     "Memory",
@@ -27,6 +29,7 @@ __all__ = [
     "Provider",
     "RetrievalCount",
     "SignInLink",
+    "Trace",
     "UploadPart",
     "VectorIndex",
     "VectorMark",

@@ -9,7 +9,16 @@ from django.db import models
 
 
 class ApiKey(models.Model):
-    """An owner of memories. The secret is shown once and kept as a hash."""
+    """An owner of memories. The secret is shown once and kept as a hash.
+
+    ``injection`` says whether its chats are given memories: as the settings say, or on or off.
+    ``daily_tokens`` is the most that memories may cost in its chats on one day; None is no cap.
+    """
+
+    class Injection(models.TextChoices):
+        INHERIT = "inherit"
+        ON = "on"
+        OFF = "off"
 
     uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120, unique=True)
@@ -21,6 +30,8 @@ class ApiKey(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    injection = models.CharField(max_length=8, choices=Injection.choices, default=Injection.INHERIT)
+    daily_tokens = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         ordering = ("name",)

@@ -114,7 +114,23 @@ def authenticate(secret: str) -> Principal:
     """The principal of a bearer secret. Raises ``Unauthorized``."""
     if secret.startswith(LOCAL_PREFIX):
         return _of_local_pass(secret)
-    return _used(ApiKey.objects.filter(secret_hash=_hash(secret)).first() if secret else None)
+    return _used(_of_secret(secret))
+
+
+def recognise(secret: str) -> ApiKey:
+    """The key of a bearer secret, for an edge that may not wait for a write. ``mark_used`` follows.
+
+    A pass of this machine stands for the key that it names, or for the default key. Raises
+    ``Unauthorized``.
+    """
+    if secret.startswith(LOCAL_PREFIX):
+        reference = _reference_in(secret)
+        return _checked(access.find(reference) if reference else access.default_key())
+    return _checked(_of_secret(secret))
+
+
+def _of_secret(secret: str) -> ApiKey | None:
+    return ApiKey.objects.filter(secret_hash=_hash(secret)).first() if secret else None
 
 
 def local_pass(reference: str = "") -> str:
@@ -127,12 +143,16 @@ def local_pass(reference: str = "") -> str:
 
 
 def _of_local_pass(secret: str) -> Principal:
+    reference = _reference_in(secret)
+    return acting(reference) if reference else studio_user("command line")
+
+
+def _reference_in(secret: str) -> str:
     try:
         held = signing.loads(secret.removeprefix(LOCAL_PREFIX), salt=LOCAL_SALT, max_age=LOCAL_LIFE)
     except signing.BadSignature:
         raise Unauthorized(_("The API key is not valid.")) from None
-    reference = str(held["key"])
-    return acting(reference) if reference else studio_user("command line")
+    return str(held["key"])
 
 
 def acting(reference: str | None = None) -> Principal:
@@ -145,9 +165,24 @@ def acting(reference: str | None = None) -> Principal:
 
 
 def _used(key: ApiKey | None) -> Principal:
-    moment = now()
-    if key is None or key.revoked_at or (key.expires_at and key.expires_at <= moment):
+    checked = _checked(key)
+    mark_used(checked)
+    return principal_of(checked)
+
+
+def _checked(key: ApiKey | None) -> ApiKey:
+    if key is None or key.revoked_at or (key.expires_at and key.expires_at <= now()):
         raise Unauthorized(_("The API key is not valid."))
+    return key
+
+
+def mark_used(key: ApiKey) -> None:
+    """Remember that a key was used, to the minute."""
+    moment = now()
     if key.last_used_at is None or moment - key.last_used_at > USE_RESOLUTION:
         ApiKey.objects.filter(pk=key.pk).update(last_used_at=moment)
+
+
+def principal_of(key: ApiKey) -> Principal:
+    """The principal that acts with a key."""
     return Principal(kind="key", name=key.name, scopes=frozenset(key.scopes), owner=key.pk)

@@ -40,7 +40,7 @@ BACKFILL_MS: Final = 60.0
 LOADING_WAIT_S: Final = 0.03
 """A first search answers by words rather than wait seconds for a model."""
 
-Purpose = Literal["preview", "client", "evaluate"]
+Purpose = Literal["preview", "client", "chat", "evaluate"]
 Reach = Literal["session", "apiKey", "global"]
 
 
@@ -94,8 +94,9 @@ def retrieve(
     """Find what a request asks for.
 
     Raises ``Invalid`` for a query over the limits. A preview changes nothing; retrievals for a
-    client count uses. Evaluation runs without retention. A primary backend elsewhere may search
-    by itself; whatever it does not answer, its mirror here does.
+    client count uses; one for a chat leaves counting to ``account``, which waits until the chat
+    is over. Evaluation runs without retention. A primary backend elsewhere may search by itself;
+    whatever it does not answer, its mirror here does.
     """
     if truth.is_elsewhere() and purpose != "evaluate":
         from memory.services.backends import searching
@@ -138,6 +139,8 @@ def account(
 ) -> None:
     """Count uses and answers of a retrieval that was carried out, and leave its audit row."""
     _measure(view.retrieval, took_ms)
+    if purpose == "chat":
+        return
     if purpose == "client":
         _count_uses(view.memories)
     if purpose == "evaluate" or principal.kind == "system":

@@ -55,7 +55,7 @@ def update(principal: Principal, changes: Mapping[str, Any]) -> Settings:
     changes = _with_sealed_backends(principal, changes)
     with transaction.atomic():
         before, made_by = wiring.settings(), indexes.source_values()
-        after = _update(principal, changes, MEMORY_FIELDS)
+        after = store_fields(principal, changes, MEMORY_FIELDS)
         if after.vector_store != before.vector_store:
             after = _turned(principal, after)
         if any(
@@ -138,10 +138,10 @@ def update_qdrant(principal: Principal, changes: Mapping[str, Any]) -> Settings:
     """
     with transaction.atomic():
         before = wiring.settings()
-        after = _update(principal, changes, QDRANT_FIELDS)
+        after = store_fields(principal, changes, QDRANT_FIELDS)
         if "enabled" in changes:
             store = "qdrant" if changes["enabled"] else "auto"
-            after = _update(principal, {"vectorStore": store}, MEMORY_FIELDS)
+            after = store_fields(principal, {"vectorStore": store}, MEMORY_FIELDS)
         _check_place(after)
         _fill_elsewhere(principal, before, after)
     return after
@@ -156,7 +156,7 @@ def _turned(principal: Principal, chosen: Settings) -> Settings:
         message = _("No host of Qdrant is set.")
         raise Invalid(message, fields={"vectorStore": message})
     before = replace(chosen, qdrant_enabled=not is_wanted)
-    after = _update(principal, {"enabled": is_wanted}, QDRANT_FIELDS)
+    after = store_fields(principal, {"enabled": is_wanted}, QDRANT_FIELDS)
     _fill_elsewhere(principal, before, after)
     return after
 
@@ -184,9 +184,10 @@ def _fill_elsewhere(principal: Principal, before: Settings, after: Settings) -> 
         mirroring.check_soon(requested_by=principal.label)
 
 
-def _update(
+def store_fields(
     principal: Principal, changes: Mapping[str, Any], fields: tuple[Field, ...]
 ) -> Settings:
+    """Change settings of one table of fields by API name, with an audit row."""
     access.require(principal, "manage")
     known = {entry.api: entry for entry in fields}
     with transaction.atomic():

@@ -57,6 +57,8 @@ ROUTES: Final = (
     Route("POST", f"/api/memory/backends/{MISSING}/pull", "manage"),
     Route("GET", "/api/settings/memory", "manage"),
     Route("PUT", "/api/settings/memory", "manage", {"enabled": True}, strict=True),
+    Route("GET", "/api/settings/gateway", "manage"),
+    Route("PUT", "/api/settings/gateway", "manage", {"traceText": True}, strict=True),
     Route("GET", "/api/settings/qdrant", "manage"),
     Route("PUT", "/api/settings/qdrant", "manage", {"host": "q"}, strict=True),
     Route("GET", "/api/settings/qdrant/health", "manage"),

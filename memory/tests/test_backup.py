@@ -30,18 +30,20 @@ from memory.models import (
     ApiKey,
     AuditEntry,
     BackendCopy,
+    InjectionDay,
     Job,
     Memory,
     MemoryUse,
     Passage,
     RetrievalCount,
+    Trace,
     VectorIndex,
     VectorMark,
     Webhook,
     WebhookDelivery,
 )
 from memory.principal import Principal
-from memory.services import compaction, embedding, memories, providers, signin
+from memory.services import access, compaction, embedding, memories, providers, signin
 from memory.services import settings as studio_settings
 from memory.services.webhooks import hooks
 from memory.tests.asking import ask, days_ago
@@ -56,7 +58,7 @@ def full(alice: Principal, manager: Principal, remember: Remember, work: Work) -
     """Alice; every table of a backup holds something, and every column of it."""
     signin.set_password(User.objects.get().pk, "correct horse battery")
     User.objects.update(last_login=now(), first_name="S", last_name="T", email="s@example.org")
-    ApiKey.objects.update(expires_at=now() + timedelta(days=9))
+    ApiKey.objects.update(expires_at=now() + timedelta(days=9), daily_tokens=5000)
     ApiKey.objects.filter(name="Default").update(revoked_at=now(), last_used_at=now())
     studio_settings.update(manager, {"customApiKey": "s3cret", "maxTokens": 700})
     remember(alice, "likes tea 茶 🍵", key="tea", metadata={"title": "Tea", "深": [1, None, 0.5]})
@@ -83,7 +85,8 @@ def full(alice: Principal, manager: Principal, remember: Remember, work: Work) -
     tea = Memory.objects.get(key="tea").pk
     BackendCopy.objects.create(backend="notes", memory_id=tea, own_id="tea.md", **waiting)
     providers.create(manager, ProviderSpec("openai", "openai", api_key="sk-s3cret"))
-    _with_webhook(alice)
+    for add in (_with_webhook, _chat):
+        add(alice)
     return alice
 
 
@@ -107,6 +110,12 @@ def _with_webhook(alice: Principal) -> None:
         due_at=now(),
         attempted_at=now(),
     )
+
+
+def _chat(principal: Principal) -> None:
+    owner = access.find(principal.name)
+    InjectionDay.objects.create(owner=owner, day=now().date(), tokens=80)
+    Trace.objects.create(owner=owner, at=now(), text={"query": "茶?"}, session_id="s-1")
 
 
 def _rows(*tables: Table) -> Rows:

@@ -8,6 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management import get_commands
 
+from memory.chat_settings import CHAT_FIELDS
 from memory.stored_settings import FIELDS
 
 ROOT = Path(settings.BASE_DIR)
@@ -26,6 +27,11 @@ def test_every_variable_is_in_the_configuration_and_the_example() -> None:
 
 def test_every_setting_is_in_the_configuration() -> None:
     assert [entry.api for entry in FIELDS if f"`{entry.api}`" not in CONFIGURATION] == []
+
+
+def test_every_setting_of_chats_is_in_the_page_of_the_gateway() -> None:
+    page = (ROOT / "docs/gateway.md").read_text(encoding="utf-8")
+    assert [entry.api for entry in CHAT_FIELDS if f"| `{entry.api}` |" not in page] == []
 
 
 def test_links_between_documents_lead_somewhere() -> None:

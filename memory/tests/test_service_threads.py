@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from memory.mcp.threads import ServiceThreads
+from memory.service_threads import ServiceThreads
 
 
 @pytest.fixture
 def threads() -> Iterator[ServiceThreads]:
-    made = ServiceThreads(1)
+    made = ServiceThreads(1, name="test")
     yield made
     made.close()
 

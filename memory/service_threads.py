@@ -16,8 +16,8 @@ T = TypeVar("T")
 class ServiceThreads:
     """A few threads, each with a database connection of its own."""
 
-    def __init__(self, count: int) -> None:
-        self._pool = ThreadPoolExecutor(count, thread_name_prefix="mcp")
+    def __init__(self, count: int, *, name: str) -> None:
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix=name)
 
     async def run(self, work: Callable[[threading.Event], T]) -> T:
         """Call ``work`` in a thread. Who is cancelled sets the event that ``work`` is given.

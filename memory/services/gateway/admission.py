@@ -1,0 +1,82 @@
+"""Who may chat, and all that is read once for a chat: settings, key, upstreams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from engine.providers.speech import ChatProtocol
+from memory import chat_settings, provider_table, wiring
+from memory.chat_settings import ChatSettings
+from memory.errors import Forbidden, TierDown
+from memory.models import ApiKey
+from memory.principal import Principal
+from memory.provider_table import Entry
+from memory.services import keys, upstreams
+from memory.services.upstreams import Upstream
+from memory.stored_settings import Settings, normalise
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A caller who may chat."""
+
+    principal: Principal
+    key: ApiKey
+    memory: Settings
+    chat: ChatSettings
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def is_injecting(self) -> bool:
+        """Whether chats of this key are given memories."""
+        if not self.memory.enabled or self.memory.max_tokens <= 0:
+            return False
+        if self.key.injection == ApiKey.Injection.INHERIT:
+            return self.chat.injects
+        return self.key.injection == ApiKey.Injection.ON
+
+
+def admit(secret: str) -> Admission:
+    """The caller of a bearer secret. Writes nothing.
+
+    Raises ``Unauthorized``, and ``Forbidden`` for a key without the scope ``chat``.
+    """
+    key = keys.recognise(secret)
+    return admission_of(key)
+
+
+def admission_of(key: ApiKey) -> Admission:
+    """What holds for chats of a key. Raises ``Forbidden`` where it may not chat."""
+    principal = keys.principal_of(key)
+    if not principal.may("chat"):
+        message = _("This needs the scope “%(scope)s”.") % {"scope": "chat"}
+        raise Forbidden(message, code="scope_missing")
+    stored = wiring.stored_values()
+    entries = tuple(provider_table.table())
+    return Admission(principal, key, normalise(stored), chat_settings.normalise(stored), entries)
+
+
+def routes(admitted: Admission, model: str, protocol: ChatProtocol) -> list[Upstream]:
+    """Where a model can be asked, in order; the first is meant, the others are for when it is down.
+
+    Reads nothing. Raises ``NotFound``, and ``TierDown`` where none of their addresses may be
+    called.
+    """
+    found: list[Upstream] = []
+    refusal: TierDown | None = None
+    named = upstreams.routes(admitted.principal, model, protocol, entries=admitted.entries)
+    for entry, name in named:
+        try:
+            found.append(upstreams.opened(entry, name))
+        except TierDown as error:
+            refusal = refusal or error
+    if not found and refusal is not None:
+        raise refusal
+    return found
+
+
+def upstreams_of(admitted: Admission) -> list[Upstream]:
+    """Every provider that can chat, in order. Reads nothing."""
+    return upstreams.upstreams(admitted.principal, entries=admitted.entries)

@@ -1,0 +1,101 @@
+"""The cost meter: tokens of memories in chats, by key and day, and the key's cap on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
+
+from django.db.models import F, Sum
+
+from memory.clock import now
+from memory.models import ApiKey, InjectionDay
+from memory.principal import Principal
+from memory.services import access
+
+DAYS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What memory cost one key: today, and over the last 30 days."""
+
+    key: ApiKey
+    today: int
+    month: int
+    chats: int
+    injected: int
+    failures: int
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the key has reached its cap today."""
+        return self.key.daily_tokens is not None and self.today >= self.key.daily_tokens
+
+
+def allows(key: ApiKey, tokens: int, *, is_spent: bool) -> bool:
+    """Whether a key may spend so many tokens more today; ``is_spent`` takes them at once.
+
+    Only a capped key is asked about, and taken from, at this moment: of others the tokens are
+    counted when the chat is over.
+    """
+    if key.daily_tokens is None:
+        return True
+    row = _row(key, now().date())
+    if row.tokens + tokens > key.daily_tokens:
+        return False
+    if not is_spent:
+        return True
+    within = InjectionDay.objects.filter(pk=row.pk, tokens__lte=key.daily_tokens - tokens)
+    return within.update(tokens=F("tokens") + tokens) == 1
+
+
+def count(owner: ApiKey, *, tokens: int, is_injected: bool, has_failed: bool) -> None:
+    """Count one chat; the tokens of a capped key have been taken already."""
+    InjectionDay.objects.filter(pk=_row(owner, now().date()).pk).update(
+        chats=F("chats") + 1,
+        injected=F("injected") + int(is_injected),
+        tokens=F("tokens") + (tokens if owner.daily_tokens is None else 0),
+        failures=F("failures") + int(has_failed),
+    )
+
+
+def figures(principal: Principal) -> list[Spent]:
+    """What memory cost each key that a caller may see and that has chatted or has a cap."""
+    today = now().date()
+    since = today - timedelta(days=DAYS - 1)
+    owners = {key.pk: key for key in access.choices(principal)}
+    rows = InjectionDay.objects.filter(owner__in=owners, day__gte=since).values("owner")
+    sums = rows.annotate(
+        month=Sum("tokens"),
+        all_chats=Sum("chats"),
+        all_injected=Sum("injected"),
+        all_failures=Sum("failures"),
+    )
+    by_owner: dict[int, Mapping[str, Any]] = {
+        row["owner"]: dict(row) for row in sums.order_by("owner")
+    }
+    of_today = dict(
+        InjectionDay.objects.filter(owner__in=owners, day=today).values_list("owner", "tokens")
+    )
+    return [
+        _spent(key, by_owner.get(pk, {}), of_today.get(pk, 0))
+        for pk, key in owners.items()
+        if pk in by_owner or key.daily_tokens is not None
+    ]
+
+
+def _spent(key: ApiKey, sums: Mapping[str, Any], today: int) -> Spent:
+    return Spent(
+        key=key,
+        today=today,
+        month=sums.get("month", 0),
+        chats=sums.get("all_chats", 0),
+        injected=sums.get("all_injected", 0),
+        failures=sums.get("all_failures", 0),
+    )
+
+
+def _row(owner: ApiKey, day: date) -> InjectionDay:
+    return InjectionDay.objects.get_or_create(owner=owner, day=day)[0]

@@ -1,0 +1,127 @@
+"""The receipt of one chat: filled while it passes, written down when it is over."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from engine.types import Hit
+from memory.clock import now
+from memory.models import Trace
+from memory.services import keys, retrieval
+from memory.services.gateway import learning, meter
+from memory.services.gateway.admission import Admission
+from memory.services.gateway.learning import Turn
+from memory.services.gateway.planning import TROUBLE, Plan, State
+
+logger = logging.getLogger("memory.gateway")
+
+MAX_MODEL: Final = 200
+DIGITS: Final = 4
+
+
+class Outcome(StrEnum):
+    """How a chat ended."""
+
+    OK = "ok"
+    REFUSED = "refused"
+    """The upstream answered with an error, which was passed on."""
+    UNREACHED = "unreached"
+    BROKEN = "broken"
+    """The upstream broke off in the middle."""
+    LEFT = "left"
+    """The client went before the end."""
+
+
+@dataclass(slots=True)
+class Receipt:
+    """What is known of one chat so far. Durations in milliseconds from the beginning."""
+
+    admission: Admission
+    protocol: str
+    model: str
+    session: str = ""
+    is_stream: bool = False
+    provider: str = ""
+    plan: Plan = field(default_factory=lambda: Plan(State.OFF))
+    status: int = 0
+    outcome: Outcome = Outcome.LEFT
+    turn: Turn | None = None
+    durations: dict[str, float] = field(default_factory=dict)
+    id: uuid.UUID = field(default_factory=uuid.uuid4)
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def injected(self) -> tuple[str, ...]:
+        """The ids of the memories in the request."""
+        return self.plan.injected.ids if self.plan.injected else ()
+
+    @property
+    def tokens(self) -> int:
+        """What they cost."""
+        return self.plan.injected.tokens if self.plan.injected else 0
+
+    def mark(self, step: str) -> None:
+        """Note that a step is over."""
+        self.durations[step] = (time.perf_counter() - self.started) * 1000
+
+
+def keep(receipt: Receipt) -> None:
+    """Write a receipt down, count what it cost, and have the chat learnt from. Not in its way."""
+    admission, plan = receipt.admission, receipt.plan
+    keys.mark_used(admission.key)
+    if plan.view is not None:
+        took_ms = plan.durations.get("retrieve", 0.0)
+        owners = [admission.key]
+        retrieval.account(admission.principal, plan.view, "client", owners, took_ms=took_ms)
+    meter.count(
+        admission.key,
+        tokens=receipt.tokens,
+        is_injected=bool(receipt.injected),
+        has_failed=plan.state in TROUBLE,
+    )
+    Trace.objects.create(**_columns(receipt))
+    if receipt.turn is not None and plan.state is not State.OPTED_OUT:
+        learning.learn(admission, receipt.turn, trace_id=receipt.id)
+
+
+def _columns(receipt: Receipt) -> dict[str, Any]:
+    plan, view = receipt.plan, receipt.plan.view
+    durations = {**plan.durations, **receipt.durations}
+    return {
+        "id": receipt.id,
+        "at": now(),
+        "owner": receipt.admission.key,
+        "session_id": receipt.session,
+        "protocol": receipt.protocol,
+        "model": receipt.model[:MAX_MODEL],
+        "provider": receipt.provider,
+        "is_stream": receipt.is_stream,
+        "status": receipt.status,
+        "outcome": receipt.outcome.value,
+        "memory": plan.state.value,
+        "retrieved": [_hit(hit) for hit in view.retrieval.hits] if view else [],
+        "injected": list(receipt.injected),
+        "degraded": [[one.tier, one.code] for one in view.retrieval.degraded] if view else [],
+        "place": plan.injected.place if plan.injected else "",
+        "tokens": receipt.tokens,
+        "durations": {name: round(took, 1) for name, took in durations.items()},
+        "text": _text(receipt) if receipt.admission.chat.keeps_text else None,
+    }
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    return {"id": hit.passage.parent, "tier": hit.tier.value, "score": round(hit.score, DIGITS)}
+
+
+def _text(receipt: Receipt) -> dict[str, str]:
+    plan, turn = receipt.plan, receipt.turn
+    return {
+        "query": plan.query or (turn.said if turn else ""),
+        "injected": plan.injected.text if plan.injected else "",
+        "reply": turn.replied if turn else "",
+    }
