@@ -14,8 +14,10 @@ class MemoryConfig(AppConfig):
     verbose_name = "Memory Studio"
 
     def ready(self) -> None:
+        from memory import tracing
         from memory.receivers import create_indexes, forget_files, forget_passage
 
+        tracing.start_if_configured()
         post_migrate.connect(create_indexes, sender=self)
         post_delete.connect(forget_passage, sender=self.get_model("Passage"))
         post_delete.connect(forget_files, sender=self.get_model("Memory"))

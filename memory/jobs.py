@@ -19,7 +19,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext_noop
 
+from engine import spans
 from engine.errors import Cancelled, EngineError
+from engine.spans import Span, Value
 from memory import dispatch, measured, processes
 from memory.clock import now
 from memory.errors import ServiceError
@@ -96,6 +98,7 @@ def enqueue(order: Order, *, dispatch: bool = True) -> Job:
         dedupe_key=order.dedupe_key,
         owner_id=order.owner_id,
         requested_by=order.requested_by[:160],
+        traceparent=spans.current(),
         created_at=now(),
     )
     if order.dedupe_key:
@@ -192,6 +195,13 @@ def run(job_id: str | uuid.UUID, handlers: Mapping[str, Handler], *, role: str =
     job = claim(job_id, processes.name(role)) or _take_over(job_id, processes.name(role))
     if job is None:
         return False
+    named: dict[str, Value] = {"job.kind": job.kind, "job.attempt": job.attempts}
+    with spans.span(f"job {job.kind}", "consumer", parent=job.traceparent, attributes=named) as one:
+        return _carry_out(job, handlers, one, is_worker=is_worker)
+
+
+def _carry_out(job: Job, handlers: Mapping[str, Handler], span: Span, *, is_worker: bool) -> bool:
+    """Run the handler of a claimed job and note the outcome; False when it was handed back."""
     try:
         result = handlers[job.kind](JobContext(job, may_hand_back=is_worker))
     except HandedBack:
@@ -201,9 +211,11 @@ def run(job_id: str | uuid.UUID, handlers: Mapping[str, Handler], *, role: str =
         _finish(job, Job.State.CANCELLED)
     except (EngineError, ServiceError) as error:
         logger.warning("job %s (%s) failed: %s", job.kind, job.pk, error.code)
+        span.failed(error.code)
         _finish(job, Job.State.FAILED, error_code=error.code, message=str(error)[:300])
     except Exception as error:
         logger.exception("job %s (%s) failed", job.kind, job.pk)
+        span.failed(type(error).__name__)
         _retry_or_fail(job, error)
     else:
         _succeed(job, result)

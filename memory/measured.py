@@ -126,9 +126,14 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 
 def request(method: str, route: str, status: int, seconds: float) -> None:
     """Note one answered request. ``route`` is the pattern of its address."""
-    known = method if method in METHODS else "other"
+    known = method_of(method)
     REQUESTS.add(known, route, str(status))
     REQUEST_TIME.add(known, route, seconds=seconds)
+
+
+def method_of(method: str) -> str:
+    """A method that is known, or ``other``: clients may call theirs anything."""
+    return method if method in METHODS else "other"
 
 
 def injected_tokens(count: int) -> None:

@@ -1,4 +1,5 @@
-"""The outermost middleware: each request is counted and timed by the pattern of its address."""
+"""The outermost middleware: each request is counted, timed and traced by the pattern of its
+address."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from collections.abc import Callable
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+from engine import spans
+from engine.spans import Span
 from memory import measured
 
 UNKNOWN = "(none)"
@@ -23,10 +26,25 @@ class Observing:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer, and note how long it took."""
         started = time.perf_counter()
-        response = self.get_response(request)
-        took_s = time.perf_counter() - started
-        measured.request(request.method or "", route_of(request), response.status_code, took_s)
+        method = request.method or ""
+        parent = request.headers.get("traceparent", "")
+        with spans.span("request", "server", parent=parent) as span:
+            response = self.get_response(request)
+            route = route_of(request)
+            describe(span, method, route, response.status_code)
+        measured.request(method, route, response.status_code, time.perf_counter() - started)
         return response
+
+
+def describe(span: Span, method: str, route: str, status: int) -> None:
+    """Name the span of a request that was answered."""
+    known = measured.method_of(method)
+    span.rename(f"{known} {route}")
+    span.set("http.request.method", known)
+    span.set("http.route", route)
+    span.set("http.response.status_code", status)
+    if status >= 500:
+        span.failed(str(status))
 
 
 def route_of(request: HttpRequest) -> str:

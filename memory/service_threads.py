@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,9 @@ class ServiceThreads:
         stop = threading.Event()
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._pool, _guarded, work, stop)
+            # With what is known of the request, such as the trace that it belongs to.
+            context = contextvars.copy_context()
+            return await loop.run_in_executor(self._pool, context.run, _guarded, work, stop)
         except asyncio.CancelledError:
             stop.set()
             raise

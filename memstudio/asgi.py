@@ -22,6 +22,7 @@ def build(services: Sequence[Service]) -> Front:
     # Not before Django is set up, which importing the WSGI application does.
     from memory.gateway.mount import Gateway
     from memory.mcp.mount import Mount
+    from memory.tracing import Flusher
     from memstudio.observed import Observed
 
     mcp, gateway = Mount(), Gateway()
@@ -31,7 +32,7 @@ def build(services: Sequence[Service]) -> Front:
         "/mcp": Observed(mcp, "/mcp"),
         "/v1": Observed(gateway, "/v1"),
     }
-    return Front(bridge, mounts=mounts, services=[*services, mcp, gateway])
+    return Front(bridge, mounts=mounts, services=[Flusher(), *services, mcp, gateway])
 
 
 def worker_services() -> list[Service]:

@@ -82,6 +82,18 @@ def secret(name: str) -> str | None:
     return value
 
 
+def traces() -> bool:
+    """Whether the standard variables of OpenTelemetry name a collector that spans go to."""
+    named = text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or text("OTEL_EXPORTER_OTLP_ENDPOINT")
+    is_off = text("OTEL_SDK_DISABLED").lower() == "true" or text("OTEL_TRACES_EXPORTER") == "none"
+    if not named or is_off:
+        return False
+    for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
+        if text(name, "http/protobuf") != "http/protobuf":
+            raise StartError(f"{name} must be http/protobuf: nothing else is spoken here.")
+    return True
+
+
 def prefixed(prefix: str) -> dict[str, str]:
     """Every set variable whose name starts with ``prefix``, under its whole name."""
     return {name: value for name, value in os.environ.items() if name.startswith(prefix)}

@@ -1,11 +1,13 @@
-"""Requests that are answered beside Django are counted and timed like the others."""
+"""Requests that are answered beside Django are counted, timed and traced like the others."""
 
 from __future__ import annotations
 
 import time
 from typing import Final
 
+from engine import spans
 from memory import measured
+from memory.observing import describe
 from memstudio.bridge import AsgiApplication, Message, Receive, Scope, Send
 
 NO_ANSWER: Final = 499
@@ -30,8 +32,16 @@ class Observed:
                 status = message["status"]
             await send(message)
 
+        parent = _header(scope, b"traceparent")
         try:
-            await self._application(scope, receive, watched)
+            with spans.span("request", "server", parent=parent) as span:
+                await self._application(scope, receive, watched)
+                describe(span, scope["method"], self._route, status)
         finally:
             took_s = time.perf_counter() - started
             measured.request(scope["method"], self._route, status, took_s)
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    found = (value for key, value in scope.get("headers", ()) if key == name)
+    return str(next(found, b"").decode("latin-1"))

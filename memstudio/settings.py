@@ -200,6 +200,8 @@ MEMORY_STUDIO_PROVIDERS = providers.from_file(MEMORY_STUDIO_HOME)
 
 # Watching
 
+OTEL_SERVICE_NAME = env.text("OTEL_SERVICE_NAME", "memory-studio")
+MEMORY_STUDIO_TRACING = env.traces()
 MEMORY_STUDIO_METRICS_TOKEN = env.secret("MEMORY_STUDIO_METRICS_TOKEN") or ""
 
 # Log

@@ -11,13 +11,14 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event
 from urllib.parse import urljoin
 
 import httpcore
 
+from engine import spans
 from engine.errors import EngineError
 from engine.net import strict_json
 from engine.net.errors import RETRIED, HttpFailed
@@ -28,6 +29,7 @@ from engine.net.pools import Outgoing, Pools
 from engine.net.proxies import DIRECT, Proxies
 from engine.net.retry import MAX_RETRIES, asked_wait, delay_ms, outcome, refused_key
 from engine.net.strict_json import Json
+from engine.spans import Span, Value
 
 MIB = 1 << 20
 MAX_REFUSAL = 64 * 1024
@@ -166,9 +168,10 @@ class HttpClient:
         limits = limits or self._limits
         target = check_url(url, self._policy, allow_query=True)
         outgoing = Outgoing(method, target, _sendable(headers), content)
-        with _timed(limits):
+        with _timed(limits, outgoing) as span:
             response = self._send(outgoing, limits, self._policy)
             try:
+                span.set("http.response.status_code", response.status)
                 body = b"".join(_chunks(response, limits.max_bytes)) if reads_body else b""
                 return Exchanged(response.status, _fields(response), body)
             finally:
@@ -192,9 +195,10 @@ class HttpClient:
         limits = limits or self._limits
         sent = {"Accept": "*/*", **(headers or {})}
         outgoing = Outgoing("GET", check_url(url, self._policy), _sendable(sent))
-        with _timed(limits):
+        with _timed(limits, outgoing) as span:
             response = self._followed(outgoing, limits, max_redirects)
             try:
+                span.set("http.response.status_code", response.status)
                 _check(response)
                 chunks = _chunks(response, limits.max_bytes)
                 yield Streamed(response.status, _fields(response), chunks)
@@ -206,9 +210,10 @@ class HttpClient:
         self._pools.close()
 
     def _attempt(self, outgoing: Outgoing, limits: Limits) -> bytes:
-        with _timed(limits):
+        with _timed(limits, outgoing) as span:
             response = self._send(outgoing, limits, self._policy)
             try:
+                span.set("http.response.status_code", response.status)
                 _check(response)
                 return b"".join(_chunks(response, limits.max_bytes))
             finally:
@@ -304,8 +309,24 @@ def _fields(response: httpcore.Response) -> dict[str, str]:
 
 
 @contextmanager
-def _timed(limits: Limits) -> Iterator[None]:
-    """One attempt: its moment of ending, and the network library's errors as ``HttpFailed``."""
+def _timed(limits: Limits, outgoing: Outgoing) -> Iterator[Span]:
+    """One attempt: its span, its moment of ending, and the library's errors as ``HttpFailed``."""
+    with span_of(outgoing) as span, _in_time(limits):
+        yield span
+
+
+def span_of(outgoing: Outgoing) -> AbstractContextManager[Span]:
+    """A span around a request. It tells the host and not the path, which may be a secret."""
+    named: dict[str, Value] = {
+        "http.request.method": outgoing.method,
+        "server.address": outgoing.target.host,
+        "server.port": outgoing.target.port,
+    }
+    return spans.span(outgoing.method, "client", attributes=named)
+
+
+@contextmanager
+def _in_time(limits: Limits) -> Iterator[None]:
     token = deadline.set(time.monotonic() + limits.total_s)
     try:
         yield

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import httpcore
 
 from engine.net.async_backends import AsyncPinnedBackend, AsyncProxyBackend
-from engine.net.client import MIB
+from engine.net.client import MIB, span_of
 from engine.net.errors import HttpFailed
 from engine.net.failures import NETWORK_ERRORS, failure
 from engine.net.pinned import Resolve, resolve
@@ -106,15 +106,18 @@ class StreamingClient:
         target = check_url(url, self._policy, allow_query=True)
         way = way_of(target, self._policy, self._proxies)
         timeouts = {"connect": limits.connect_s, "read": limits.idle_s, "write": limits.idle_s}
-        request = request_of(Outgoing(method, target, headers, content), way, timeouts)
-        try:
-            # A head that drips on is cut as well.
-            async with asyncio.timeout(limits.connect_s + limits.idle_s):
-                response = await self._pool(way).handle_async_request(request)
-        except TimeoutError as error:
-            raise HttpFailed("The server did not answer in time.", code="timeout") from error
-        except NETWORK_ERRORS as error:
-            raise failure(error) from error
+        outgoing = Outgoing(method, target, headers, content)
+        request = request_of(outgoing, way, timeouts)
+        with span_of(outgoing) as span:
+            try:
+                # A head that drips on is cut as well.
+                async with asyncio.timeout(limits.connect_s + limits.idle_s):
+                    response = await self._pool(way).handle_async_request(request)
+            except TimeoutError as error:
+                raise HttpFailed("The server did not answer in time.", code="timeout") from error
+            except NETWORK_ERRORS as error:
+                raise failure(error) from error
+            span.set("http.response.status_code", response.status)
         return Incoming(response, limits)
 
     async def close(self) -> None:

@@ -39,6 +39,7 @@ class Job(models.Model):
     owner = models.ForeignKey(ApiKey, on_delete=models.SET_NULL, null=True, blank=True)
     requested_by = models.CharField(max_length=160, blank=True)
     worker = models.CharField(max_length=120, blank=True)
+    traceparent = models.CharField(max_length=64, blank=True, default="")
     is_cancel_requested = models.BooleanField(default=False)
     lease_until = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()

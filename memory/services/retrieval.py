@@ -13,6 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
+from engine import spans
 from engine.embed.catalogue import ModelEntry
 from engine.errors import InvalidQuery
 from engine.keyword.limits import check_query
@@ -98,11 +99,17 @@ def retrieve(
     is over. Evaluation runs without retention. A primary backend elsewhere may search by itself;
     whatever it does not answer, its mirror here does.
     """
-    if truth.is_elsewhere() and purpose != "evaluate":
-        from memory.services.backends import searching
+    named = {"retrieval.mode": request.mode.value, "retrieval.purpose": purpose}
+    with spans.span("retrieve", attributes=named) as span:
+        if truth.is_elsewhere() and purpose != "evaluate":
+            from memory.services.backends import searching
 
-        return searching.retrieve(principal, request, purpose)
-    return retrieve_here(principal, request, purpose=purpose)
+            view = searching.retrieve(principal, request, purpose)
+        else:
+            view = retrieve_here(principal, request, purpose=purpose)
+        span.set("retrieval.tier", view.retrieval.tier.value)
+        span.set("retrieval.hits", len(view.retrieval.hits))
+    return view
 
 
 def retrieve_here(
@@ -121,6 +128,7 @@ def retrieve_here(
     reader = PassageReader()
     wait_s = None if purpose == "evaluate" else LOADING_WAIT_S * uses_vectors
     retrieval = run(query_of(request), scope, tiers(reader, wait_s=wait_s, serving=serving))
+    _trace(retrieval)
     rerankers.remember(serving.chosen, retrieval)
     view = RetrievalView(
         retrieval, _memories(reader, retrieval.hits), _memories(reader, retrieval.nearest)
@@ -151,6 +159,17 @@ def account(
     if view.memories:
         action = f"retrieve.{purpose}"
         audit.record(principal, action, owner=owner, ids=view.memories, duration_ms=took_ms)
+
+
+def _trace(retrieval: Retrieval) -> None:
+    """The stages of a retrieval that has just ended, as spans."""
+    if not spans.is_on():
+        return
+    mark = time.time_ns() - int(retrieval.took_ms * 1e6)
+    for name, stage_ms in retrieval.stage_ms:
+        ended = mark + int(stage_ms * 1e6)
+        spans.past(f"retrieve.{name}", mark, ended)
+        mark = ended
 
 
 def _measure(retrieval: Retrieval, took_ms: float) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.db.models import F, Sum
 
+from memory import measured
 from memory.clock import now
 from memory.models import ApiKey, InjectionDay
 from memory.principal import Principal
@@ -53,6 +54,8 @@ def allows(key: ApiKey, tokens: int, *, is_spent: bool) -> bool:
 
 def count(owner: ApiKey, *, tokens: int, is_injected: bool, has_failed: bool) -> None:
     """Count one chat; the tokens of a capped key have been taken already."""
+    if is_injected:
+        measured.injected_tokens(tokens)
     InjectionDay.objects.filter(pk=_row(owner, now().date()).pk).update(
         chats=F("chats") + 1,
         injected=F("injected") + int(is_injected),
