@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import busy_studio, read_by_id
+from benchmarks import busy_studio, read_by_id, watching
 from benchmarks.speed import main as speed
 from benchmarks.speed import record
 
@@ -14,6 +14,7 @@ BENCHMARKS = {
     "busy-studio": busy_studio.main,
     "read-by-id": read_by_id.main,
     "record": record.record,
+    "watching": watching.main,
 }
 DEFAULT = "speed"
 
