@@ -1,4 +1,4 @@
-"""The HTTP backend (first seed, GenericMemoryBackend): its 35 behaviours, and the contracts."""
+"""The HTTP backend (first seed, GenericMemoryBackend): behaviours 1 to 25, and the contracts."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management import get_commands
 
+from memory.cases.behaviours import test_names as names_of_tests
 from memory.chat_settings import CHAT_FIELDS
 from memory.stored_settings import FIELDS
 
@@ -54,3 +55,14 @@ def test_every_command_that_is_named_is_there() -> None:
     }
     assert {"backup", "memory", "mcp"} <= {name for _page, name in named}
     assert sorted(pair for pair in named if pair[1] not in get_commands()) == []
+
+
+def test_every_test_that_a_document_names_is_there() -> None:
+    there = {(Path(where).name, name) for where, name in names_of_tests(ROOT)}
+    named = {
+        (page.name, *pair)
+        for page in (ROOT / "docs").glob("*.md")
+        for pair in re.findall(r"`([\w/]+\.py)::(test_\w+)`", page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 100
+    assert sorted(entry for entry in named if entry[1:] not in there) == []
