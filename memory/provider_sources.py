@@ -136,11 +136,12 @@ def rerank_endpoint(chosen: Named) -> RerankEndpoint:
 def abilities(spec: ProviderSpec) -> dict[str, bool]:
     """What a provider could do by its protocol and kind."""
     speech = SPEECH[spec.speaks]
-    chats = spec.service.chat or spec.speaks is not spec.service.protocol
+    # Under another protocol it is another server, of which the catalogue knows nothing.
+    is_other = spec.speaks is not spec.service.protocol
     return {
-        "chat": speech.chat is not None and chats,
+        "chat": speech.chat is not None and (is_other or spec.service.chat),
         "embedding": speech.embedding is not None,
-        "rerank": speech.rerank is not None,
+        "rerank": speech.rerank is not None and (is_other or spec.service.rerank),
     }
 
 

@@ -28,7 +28,7 @@ SOURCES: Final = (
     ("auto", gettext_lazy("Automatic: the packaged model unless another is set up")),
     ("transformers", gettext_lazy("Local: a packaged model, no network")),
     ("static", gettext_lazy("Static: a word-table model, fastest")),
-    ("remote", gettext_lazy("Remote: an OpenAI-compatible address")),
+    ("remote", gettext_lazy("Remote: a provider, or an address")),
 )
 MODELS: Final[Mapping[str, Any]] = {
     "multilingual-e5-small": gettext_lazy("multilingual-e5-small: 384 dimensions, best"),
@@ -144,7 +144,10 @@ class SettingsForm(StudioForm):
         label=gettext_lazy("Kind of service"), choices=RERANK_PROTOCOLS
     )
     rerank_base_url = _address(gettext_lazy("Address of the service"), "https://…/rerank")
-    rerank_provider_model = _text(gettext_lazy("Rerank model"))
+    rerank_provider_model = _text(
+        gettext_lazy("Rerank model"),
+        widget=forms.TextInput(attrs={"list": "rerank-models", "placeholder": "provider/model"}),
+    )
     rerank_api_key = _secret(gettext_lazy("API key of the service"))
     retention_days = _days(gettext_lazy("Retention (days)"))
     days_factual = _days(TYPES["factual"], required=False)
@@ -160,7 +163,10 @@ class SettingsForm(StudioForm):
     local_model = forms.ChoiceField(label=gettext_lazy("Local model"))
     transformers_enabled = _switch(gettext_lazy("Allow local transformer models"))
     static_enabled = _switch(gettext_lazy("Allow static models"))
-    embedding_provider_model = _text(gettext_lazy("Provider model"))
+    embedding_provider_model = _text(
+        gettext_lazy("Model of a provider"),
+        widget=forms.TextInput(attrs={"list": "embedding-models", "placeholder": "provider/model"}),
+    )
     custom_protocol = forms.ChoiceField(label=gettext_lazy("Protocol"), choices=PROTOCOLS)
     custom_base_url = _address(gettext_lazy("Address"), "https://…/v1")
     custom_model_id = _text(gettext_lazy("Model name"))
@@ -203,8 +209,10 @@ class SettingsForm(StudioForm):
         """What one choice asks of another field."""
         values = super().clean() or self.cleaned_data
         is_remote = values.get("rerank") == "remote" and "rerank_base_url" in values
-        if is_remote and not values["rerank_base_url"]:
-            self.add_error("rerank_base_url", _("A rerank service needs its address."))
+        names_provider = "/" in (values.get("rerank_provider_model") or "")
+        if is_remote and not values["rerank_base_url"] and not names_provider:
+            message = _("A rerank service needs its address, or a provider/model.")
+            self.add_error("rerank_base_url", message)
         if values.get("floor") == "number" and values.get("floor_value", 0) is None:
             self.add_error("floor_value", _("A number is needed."))
         return values

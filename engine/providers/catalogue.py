@@ -48,6 +48,7 @@ class Service:
     needs_key: bool
     variable: str
     chat: bool
+    rerank: bool
     model_patterns: tuple[str, ...]
     batch_texts: int | None
     batch_tokens: int | None

@@ -26,7 +26,7 @@ def test_a_service_is_whole(service: catalogue.Service) -> None:
         assert target.is_loopback or target.scheme == "https"
     assert not problems(ProviderSpec("x", service.id, service.base_url or "https://a.example"))
     assert bool(service.embedding_models) <= bool(speech.embedding)
-    assert bool(service.rerank_models) <= bool(speech.rerank)
+    assert bool(service.rerank_models) <= service.rerank <= (speech.rerank is not None)
     assert service.chat <= (speech.chat is not None)
     for model in service.embedding_models:
         assert model.dimensions is None or 1 <= model.dimensions <= 4096

@@ -78,7 +78,7 @@ def service_out(service: Service) -> dict[str, Any]:
         "can": {
             "chat": service.chat,
             "embedding": speech.embedding is not None,
-            "rerank": speech.rerank is not None,
+            "rerank": service.rerank,
         },
         "embeddingModels": [
             {

@@ -61,7 +61,7 @@ def test_a_provider_is_added_read_changed_and_removed(manager: Any) -> None:
         "readOnly": False,
         "fixed": [],
         "problems": {},
-        "can": {"chat": True, "embedding": True, "rerank": True},
+        "can": {"chat": True, "embedding": True, "rerank": False},
         "usedFor": {"chat": False, "embedding": False, "rerank": False},
         "revision": 1,
     }

@@ -171,6 +171,8 @@ TABS: Mapping[str, str] = {
     "memory/webhook.html": "engine",
     "memory/webhook_add.html": "engine",
     "memory/webhooks.html": "engine",
+    "memory/provider_edit.html": "engine",
+    "memory/provider_test.html": "engine",
 }
 
 

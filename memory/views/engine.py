@@ -32,6 +32,7 @@ from memory.services.backends.states import backends
 from memory.settings_forms import SettingsForm, qdrant_form, settings_form
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest, studio
+from memory.views._providers import model_choices, provider_rows
 from memory.views._render import (
     HEALTH_CACHE,
     after_change,
@@ -47,6 +48,7 @@ PARTIALS: Final = {
     "engine-work": "work",
     "engine-settings": "settings",
     "engine-models": "models",
+    "engine-providers": "providers",
     "engine-qdrant": "qdrant",
     "qdrant-state": "qdrant_state",
     "qdrant-tools": "qdrant_tools",
@@ -86,6 +88,7 @@ def full(request: StudioRequest) -> dict[str, Any]:
     state = status.engine_status(request.principal)
     chosen = settings.get()
     jobs = jobrows.list_jobs(request.principal, limit=JOBS_SHOWN, is_brief=True)
+    providers = provider_rows(request.principal, chosen)
     return {
         "tiers": tier_cards(state),
         "coverage": state.coverage,
@@ -95,6 +98,8 @@ def full(request: StudioRequest) -> dict[str, Any]:
         "settings": chosen,
         "settings_form": settings_form(chosen, models.installed_embedders()),
         "models": models.local_models(request.principal),
+        "providers": providers,
+        "model_choices": model_choices(request.principal, providers),
         "qdrant_form": qdrant_form(chosen),
         "qdrant_tier": state.qdrant,
         "qdrant_job": qdrant.building(),

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from engine.providers.spec import ProviderSpec
 from memory.models import Memory
 from memory.principal import SYSTEM, Principal
-from memory.services import exchange
+from memory.services import exchange, providers
 from memory.services.import_store import ImportOrder
 from memory.tests.browser.conftest import Studio
 from memory.tests.conftest import Remember, Work
@@ -38,6 +39,8 @@ PAGES = [
     "/engine/webhooks/",
     "/engine/webhooks/add/",
     "/engine/webhooks/HOOK/",
+    "/engine/providers/add/",
+    "/engine/providers/lab/edit/",
     "/shortcuts/",
     "/jobs/JOB/",
     "/nothing-here/",
@@ -52,6 +55,8 @@ def names(alice: Principal, manager: Principal, remember: Remember, work: Work) 
     from memory.services.webhooks import hooks
 
     hook, _secret = hooks.create(manager, hooks.WebhookDraft("app", "http://127.0.0.1:1/"))
+    providers.create(SYSTEM, ProviderSpec("lab", "cohere", api_key="key-of-cohere-0123"))
+    providers.create(SYSTEM, ProviderSpec("openai", "openai"))
     first = remember(alice, "likes green tea", key="tea", is_pinned=True, metadata={"a": 1})
     remember(alice, "likes green tea with milk and a long story " * 9, key="k" * 200)
     remember(manager, "東京へ行った", key="trip", type="episodic", is_shared=True)
