@@ -60,6 +60,18 @@ def named(provider_model: str | None) -> Named | None:
     return Named(entry, parts[1].strip()) if entry and parts else None
 
 
+def ranking(chosen: Settings) -> tuple[str, str] | None:
+    """Name and model of the provider that reranks; None where none is asked to."""
+    asks = chosen.reranker == "remote" and not chosen.rerank_base_url
+    return split(chosen.rerank_provider_model) if asks else None
+
+
+def embedding(chosen: Settings) -> tuple[str, str] | None:
+    """The same of the provider that the settings have embed."""
+    asks = chosen.embedding_source in ("auto", "remote") and not chosen.has_endpoint
+    return split(chosen.embedding_provider_model) if asks else None
+
+
 def embedding_endpoint(chosen: Named) -> Endpoint:
     """Where and how to embed. Raises ``EmbeddingFailed``: ``provider_off``, ``provider_key``,
     ``no_embeddings``."""

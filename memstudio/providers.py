@@ -21,10 +21,21 @@ from memstudio.errors import StartError
 
 PREFIX: Final = "MEMORY_STUDIO_PROVIDER_"
 CONFIG_NAME: Final = "config.toml"
-_VARIABLE: Final = re.compile(
-    PREFIX + r"([A-Z0-9_]+?)_(KIND|BASE_URL|PROTOCOL|API_KEY|API_KEY_FILE|MODELS|ENABLED)"
+SUFFIXES: Final = (
+    "KIND",
+    "BASE_URL",
+    "PROTOCOL",
+    "API_KEY",
+    "API_KEY_FILE",
+    "MODELS",
+    "ENABLED",
 )
-_KEYS: Final = {"name", "kind", "base_url", "protocol", "api_key_env", "models", "enabled"}
+"""How the name of a variable ends: the field that it sets."""
+KEYS: Final = frozenset(
+    ("name", "kind", "base_url", "protocol", "api_key_env", "models", "enabled")
+)
+"""What a table of the file may hold."""
+_VARIABLE: Final = re.compile(PREFIX + rf"([A-Z0-9_]+?)_({'|'.join(SUFFIXES)})")
 
 Fields = dict[str, Any]
 
@@ -89,7 +100,7 @@ def _from_table(path: Path, row: Mapping[str, Any]) -> ProviderSpec:
     where = f"{path}, provider {name!r}"
     if "api_key" in row:
         raise StartError(f"{where}: a key does not belong in the file; name its api_key_env.")
-    if unknown := sorted(set(row) - _KEYS):
+    if unknown := sorted(set(row) - KEYS):
         raise StartError(f"{where}: {unknown[0]} is not known.")
     for key, value in row.items():
         _check_type(where, key, value)

@@ -58,7 +58,7 @@ def _rerank(status: EngineStatus) -> dict[str, Any]:
     is_off = tier.code == "disabled"
     return {
         "enabled": not is_off,
-        "provider": None if is_off else tier.label,
+        "provider": None if is_off else status.rerank_provider or tier.label,
         "model": None if is_off else status.rerank_model,
         "available": tier.state == "on",
         "reason": "rerank disabled" if is_off else tier.reason or None,

@@ -197,14 +197,11 @@ def _write(
 
 def uses(name: str, chosen: Settings) -> frozenset[str]:
     """What the settings use a provider for: ``embedding``, ``rerank``."""
-    embeds = chosen.embedding_source in ("auto", "remote") and not chosen.has_endpoint
-    reranks = chosen.reranker == "remote" and not chosen.rerank_base_url
     named = {
-        "embedding": chosen.embedding_provider_model if embeds else None,
-        "rerank": chosen.rerank_provider_model if reranks else None,
+        "embedding": provider_sources.embedding(chosen),
+        "rerank": provider_sources.ranking(chosen),
     }
-    found = {use: provider_sources.split(model) for use, model in named.items()}
-    return frozenset(use for use, parts in found.items() if parts and parts[0] == name)
+    return frozenset(use for use, parts in named.items() if parts and parts[0] == name)
 
 
 def _check_unused(name: str) -> None:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from engine.errors import EngineError
 from engine.types import Degraded, Health, Mode
-from memory import local_stores, readiness, rerankers, wiring
+from memory import local_stores, provider_sources, readiness, rerankers, wiring
 from memory.errors import ServiceError
 from memory.models import Job, Passage, VectorIndex
 from memory.principal import SYSTEM, Principal
@@ -45,6 +45,7 @@ class EngineStatus:
     source: str | None = None
     model: str | None = None
     dimensions: int | None = None
+    rerank_provider: str | None = None
     rerank_model: str | None = None
     cache_hits: int = 0
     cache_misses: int = 0
@@ -81,6 +82,7 @@ def engine_status(principal: Principal) -> EngineStatus:
     chosen = wiring.settings()
     has_vectors = source is not None and index is not None
     qdrant = qdrant_state(chosen, index)
+    ranking = provider_sources.ranking(chosen)
     return EngineStatus(
         keyword=_keyword(),
         embedding=_embedding(resolved),
@@ -92,7 +94,8 @@ def engine_status(principal: Principal) -> EngineStatus:
         source=resolved.family if source else None,
         model=source.model if source else None,
         dimensions=index.dim if index else None,
-        rerank_model=chosen.rerank_provider_model,
+        rerank_provider=ranking[0] if ranking else None,
+        rerank_model=ranking[1] if ranking else chosen.rerank_provider_model,
         cache_hits=stats.hits if stats else 0,
         cache_misses=stats.misses if stats else 0,
         cache_size=stats.size if stats else 0,

@@ -16,7 +16,7 @@ from memory import wiring
 from memory.errors import Conflict
 from memory.models import Job, VectorIndex
 from memory.principal import SYSTEM, Principal
-from memory.services import embedding, providers
+from memory.services import embedding, providers, status
 from memory.services import settings as studio_settings
 from memory.services.retrieval import RetrieveRequest, retrieve
 from memory.stored_settings import normalise
@@ -222,3 +222,17 @@ def test_a_reranker_that_cannot_be_says_why(
     remember(alice, "likes tea")
     found = ask(alice, "tea")
     assert [item.code for item in found.degraded if item.tier == "rerank"] == [code]
+
+
+def test_engine_status_names_the_provider_and_its_model(
+    server: Provider, alice: Principal, manager: Principal, remember: Remember, work: Work
+) -> None:
+    add("lab", "compatible", base_url=at(server))
+    add("cohere", "cohere", api_key="k")
+    rerank = {"rerankEnabled": True, "rerankProviderModel": "cohere/rerank-v3.5"}
+    studio_settings.update(manager, {"embeddingProviderModel": "lab/one", **rerank})
+    remember(alice, "likes tea")
+    work()
+    found = status.engine_status(manager)
+    assert (found.source, found.model, found.dimensions) == ("remote", "one", 64)
+    assert (found.rerank_provider, found.rerank_model) == ("cohere", "rerank-v3.5")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from ninja import Schema
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
@@ -27,7 +27,9 @@ def _whole(value: object) -> object:
 
 
 Text = Annotated[str, AfterValidator(_valid_text)]
-Whole = Annotated[int, BeforeValidator(_whole)]
+WHOLE: Final = BeforeValidator(_whole)
+"""Stands behind the bounds, or the document would not say them as bounds."""
+Whole = Annotated[int, WHOLE]
 NonEmpty = Annotated[Text, Field(min_length=1)]
 Metadata = dict[str, Any]
 

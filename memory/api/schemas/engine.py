@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from memory.api.schemas.base import NonEmpty, Shape, Strict, Text, TypeName, Whole
+from memory.api.schemas.base import WHOLE, NonEmpty, Shape, Strict, Text, TypeName
 
 
 class PreviewIn(Strict):
@@ -14,8 +14,8 @@ class PreviewIn(Strict):
 
     query: NonEmpty
     strategy: Literal["exact", "semantic", "hybrid", "recent"] = "hybrid"
-    max_tokens: Annotated[Whole, Field(ge=1, le=16_000)] = 2000
-    limit: Annotated[Whole, Field(ge=1, le=100)] = 20
+    max_tokens: Annotated[int, Field(ge=1, le=16_000), WHOLE] = 2000
+    limit: Annotated[int, Field(ge=1, le=100), WHOLE] = 20
     api_key_id: Text | None = None
     all_owners: bool = False
     session_id: Text | None = None
@@ -130,8 +130,8 @@ class SummarizeIn(Strict):
     """POST ``/api/memory/summarize``. ``mode`` ``tokens`` shortens what overflows ``maxTokens``."""
 
     mode: Literal["age", "tokens"] = "age"
-    older_than_days: Annotated[Whole, Field(ge=1, le=365)] = 30
-    max_tokens: Annotated[Whole, Field(ge=0, le=1_000_000)] = 4000
+    older_than_days: Annotated[int, Field(ge=1, le=365), WHOLE] = 30
+    max_tokens: Annotated[int, Field(ge=0, le=1_000_000), WHOLE] = 4000
     api_key_id: Text | None = None
     all_owners: bool = False
     session_id: Text | None = None

@@ -9,7 +9,16 @@ from ninja import Schema
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from memory.api.schemas.base import Metadata, NonEmpty, Shape, Strict, Text, TypeName, Whole
+from memory.api.schemas.base import (
+    WHOLE,
+    Metadata,
+    NonEmpty,
+    Shape,
+    Strict,
+    Text,
+    TypeName,
+    Whole,
+)
 
 
 def _aware(value: datetime | None) -> datetime | None:
@@ -98,7 +107,7 @@ class MemoryUpdate(Strict):
 class RestoreIn(Strict):
     """POST ``/api/memory/{id}/restore``: ``revision`` is one of its history."""
 
-    revision: Annotated[Whole, Field(ge=1, le=2**31 - 1)] | None = None
+    revision: Annotated[int, Field(ge=1, le=2**31 - 1), WHOLE] | None = None
 
 
 class MemoryQuery(Schema):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from engine.providers.speech import ProviderProtocol
-from memory.api.schemas.base import NonEmpty, Shape, Strict, Text
+from memory.api.schemas.base import NonEmpty, Shape, Strict, Text, Whole
 
 Name = Annotated[Text, Field(max_length=60)]
 Address = Annotated[Text, Field(max_length=2048)]
@@ -62,7 +62,7 @@ class ProviderChanges(Strict):
     api_key_env: Annotated[Text, Field(max_length=200)] | None = None
     models: Models | None = None
     enabled: bool | None = None
-    revision: int | None = None
+    revision: Whole | None = None
 
 
 class ProviderOrderIn(Strict):

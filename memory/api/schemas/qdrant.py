@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from memory.api.schemas.base import NonEmpty, Shape, Strict, Text, Whole
+from memory.api.schemas.base import WHOLE, NonEmpty, Shape, Strict, Text
 from memory.stored_settings import QuantizationName
 
 
@@ -15,7 +15,7 @@ class QdrantSettingsIn(Strict):
 
     enabled: bool | None = None
     host: Text | None = None
-    port: Annotated[Whole, Field(ge=1, le=65535)] | None = None
+    port: Annotated[int, Field(ge=1, le=65535), WHOLE] | None = None
     collection: NonEmpty | None = None
     embedding_model: NonEmpty | None = None
     quantization: QuantizationName | None = None
@@ -62,7 +62,7 @@ class QdrantSearchIn(Strict):
     """POST ``/api/settings/qdrant/search``."""
 
     query: NonEmpty
-    top_k: Annotated[Whole, Field(ge=1, le=50)] = 5
+    top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = 5
 
 
 class QdrantPayload(Shape):

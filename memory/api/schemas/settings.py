@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, create_model
 
-from memory.api.schemas.base import Shape, Strict, Text, TypeName, Whole
+from memory.api.schemas.base import WHOLE, Shape, Strict, Text, TypeName
 from memory.services.drafts import json_problem
 from memory.setting_texts import is_endpoint, is_model_name
 from memory.stored_settings import (
@@ -24,7 +24,7 @@ from memory.stored_settings import (
     StrategyName,
 )
 
-Days = Annotated[Whole, Field(ge=1, le=365)]
+Days = Annotated[int, Field(ge=1, le=365), WHOLE]
 
 
 def _endpoint(value: str | None) -> str | None:
@@ -69,7 +69,7 @@ class MemorySettingsIn(Strict):
     """PUT ``/api/settings/memory``: any of the fields."""
 
     enabled: bool | None = None
-    max_tokens: Annotated[Whole, Field(ge=0, le=16_000)] | None = None
+    max_tokens: Annotated[int, Field(ge=0, le=16_000), WHOLE] | None = None
     retention_days: Days | None = None
     strategy: StrategyName | None = None
     skills_enabled: bool | None = None
