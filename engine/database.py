@@ -25,7 +25,8 @@ FAILURES: Final = (sqlite3.Error, DatabaseFailed)
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Words that differ. ``among`` follows a column and takes one JSON list of integers.
+    """Words that differ. ``among`` and ``outside`` follow a column and take one JSON list of
+    integers.
 
     ``is_serial``: writers come one after another, so that numbers of the change log are in the
     order of the commits.
@@ -35,6 +36,7 @@ class Dialect:
     blob: str
     integer: str
     among: str
+    outside: str
     is_serial: bool
 
 
@@ -43,6 +45,7 @@ SQLITE: Final = Dialect(
     blob="BLOB",
     integer="INTEGER",
     among="IN (SELECT value FROM json_each(?))",
+    outside="NOT IN (SELECT value FROM json_each(?))",
     is_serial=True,
 )
 POSTGRESQL: Final = Dialect(
@@ -50,6 +53,8 @@ POSTGRESQL: Final = Dialect(
     blob="BYTEA",
     integer="BIGINT",
     among="= ANY(ARRAY(SELECT jsonb_array_elements_text(CAST(? AS jsonb))::bigint))",
+    # As a subquery it is hashed; an array would be walked for every row.
+    outside="NOT IN (SELECT jsonb_array_elements_text(CAST(? AS jsonb))::bigint)",
     is_serial=False,
 )
 

@@ -51,8 +51,11 @@ def where(scope: Scope, *, alias: str = "p", dialect: Dialect = SQLITE) -> tuple
     if scope.types:
         parts.append(_in(f"{alias}.type", len(scope.types)))
         params.extend(sorted(memory_type.value for memory_type in scope.types))
+    if scope.only is not None:
+        parts.append(f"{alias}.id {dialect.among}")
+        params.append(json.dumps(sorted(scope.only)))
     if scope.excluded:
-        parts.append(f"NOT {alias}.id {dialect.among}")
+        parts.append(f"{alias}.id {dialect.outside}")
         params.append(json.dumps(sorted(scope.excluded)))
     return " AND ".join(parts), params
 

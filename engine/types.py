@@ -113,6 +113,8 @@ class Scope:
     retained_after_ms: Mapping[MemoryType, int] = field(default_factory=dict)
     excluded: frozenset[int] = frozenset()
     """Passage ids left out for a reason outside the columns, such as typed decay."""
+    only: frozenset[int] | None = None
+    """Passage ids to keep to: what a filter over something else than columns has left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from django.db.models import BooleanField, F, Func
 from django.db.models.sql.compiler import SQLCompiler
 
 Scalar = str | int | float | bool | None
-Operator = Literal["eq", "gt", "gte", "lt", "lte", "contains"]
+Operator = Literal["eq", "gt", "gte", "lt", "lte", "contains", "icontains"]
 COMPARED: Final = {"eq": "=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 Sql = tuple[str, list[object]]
@@ -63,6 +63,9 @@ class JsonTest(Func):
             return f"COALESCE({kind}, 'null') = 'null'", given
         if test == "contains":
             return self._sqlite_contains(at)
+        if test == "icontains":
+            sql = f"INSTR(LOWER(JSON_EXTRACT{place}), LOWER(%s)) > 0"
+            return f"CASE WHEN {kind} = 'text' THEN {sql} ELSE 0 END", [*given, *given, value]
         if isinstance(value, bool):
             return f"COALESCE({kind} = %s, 0)", [*given, "true" if value else "false"]
         kinds = "'text'" if isinstance(value, str) else "'integer', 'real'"
@@ -95,6 +98,11 @@ class JsonTest(Func):
             return f"COALESCE({kind}, 'null') = 'null'", given
         if test == "contains":
             return self._postgresql_contains(at)
+        if test == "icontains":
+            # In the collation "C" only ASCII letters have a case, as in SQLite.
+            text = f"LOWER(({place} #>> '{{}}') COLLATE \"C\")"
+            sql = f'strpos({text}, LOWER(%s::text COLLATE "C")) > 0'
+            return f"CASE WHEN {kind} = 'string' THEN {sql} ELSE FALSE END", [*given, *given, value]
         if isinstance(value, bool):
             sql = f"COALESCE({place} = %s::jsonb, FALSE)"
             return sql, [*given, json.dumps(value)]

@@ -32,6 +32,8 @@ def visible(snapshot: Snapshot, scope: Scope, among: Ints | None = None) -> Ints
     if scope.types:
         codes = [snapshot.types.get(memory_type.value, -1) for memory_type in scope.types]
         rows = rows[np.isin(table.type[rows], codes)]
+    if scope.only is not None:
+        rows = rows[np.isin(table.passage[rows], _array(scope.only))]
     if scope.excluded:
         rows = rows[~np.isin(table.passage[rows], _array(scope.excluded))]
     return rows

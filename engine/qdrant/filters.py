@@ -33,7 +33,9 @@ INDEXES: Final[Mapping[str, Mapping[str, object]]] = {
 
 
 def is_empty(scope: Scope) -> bool:
-    """Whether a scope names nobody, so that it sees nothing."""
+    """Whether a scope names nobody, or keeps to nothing, so that it sees nothing."""
+    if scope.only is not None and not scope.only:
+        return True
     return scope.owners is not None and not (scope.owners or scope.include_shared or scope.vaults)
 
 
@@ -48,6 +50,8 @@ def filter_of(scope: Scope, *, without: Collection[int] = ()) -> Filter:
         must.append(_match("session", scope.session))
     if scope.types:
         must.append(_any("type", sorted(memory_type.value for memory_type in scope.types)))
+    if scope.only is not None:
+        must.append({"has_id": sorted(scope.only)})
     must_not = [
         _lapsed(memory_type.value, cutoff)
         for memory_type, cutoff in sorted(scope.retained_after_ms.items())

@@ -196,6 +196,8 @@ class KeywordIndexContract:
             passage(4, "plan"),
         )
         assert self.found(index, "plan", excluded=frozenset({4})) == [2]
+        assert self.found(index, "plan", only=frozenset({1, 4})) == [4]
+        assert self.found(index, "plan", only=frozenset()) == []
 
     def test_retention_hides_old_passages_but_pinned_ones(self) -> None:
         index = self.stocked(

@@ -51,4 +51,5 @@ def random_scope(rng: np.random.Generator) -> Scope:
         types=frozenset({MemoryType.FACTUAL, MemoryType.SEMANTIC}) if chance() else frozenset(),
         retained_after_ms={MemoryType.FACTUAL: 500, MemoryType.EPISODIC: 401} if chance() else {},
         excluded=frozenset(numbers) if chance() else frozenset(),
+        only=frozenset(range(1, 401, 3)) if chance() and chance() else None,
     )

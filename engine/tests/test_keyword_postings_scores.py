@@ -33,6 +33,7 @@ SCOPES: tuple[dict[str, Any], ...] = (
     {"owners": None, "session": "s1"},
     {"owners": None, "types": frozenset({MemoryType.EPISODIC, MemoryType.SEMANTIC})},
     {"owners": None, "excluded": frozenset(range(0, 300, 3))},
+    {"owners": None, "only": frozenset(range(0, 300, 3))},
     {"owners": None, "now_ms": NOW_MS + 50},
     {"owners": None, "retained_after_ms": {MemoryType.FACTUAL: NOW_MS - 20}},
 )

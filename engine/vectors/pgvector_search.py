@@ -223,8 +223,8 @@ class PgVectorSearch:
         """Rows by a graph; None when they must be scanned for."""
         live, wanted = asked.live, wanted_graph(self._options, self._dim)
         kind = wanted if wanted in live.graphs else next(iter(live.graphs), None)
-        # A session is a small part of many rows: nearly all that is proposed would go.
-        if kind is None or asked.scope.session:
+        # A small part of many rows: nearly all that is proposed would go.
+        if kind is None or _is_small(asked.scope):
             return None
         worth = self._worth(live.rows, kind)
         if worth and self._size(connection, asked, worth + 1) <= worth:
@@ -254,7 +254,7 @@ class PgVectorSearch:
     def _scanned(self, connection: DatabaseConnection, asked: Asked) -> Sequence[Row]:
         """Every row that may be among the best."""
         place, place_params, scope, scope_params = _conditions(asked.scope)
-        template = SCAN_OF_FEW if asked.scope.session else SCAN
+        template = SCAN_OF_FEW if _is_small(asked.scope) else SCAN
         sql = template.format(table=asked.live.generation.table, place=place, scope=scope)
         while True:
             params = [asked.literal, *place_params, *scope_params, asked.depth]
@@ -369,6 +369,11 @@ def _last(cursor: psycopg.Cursor[Any]) -> list[Any]:
     while cursor.nextset():
         pass
     return cursor.fetchall()
+
+
+def _is_small(scope: Scope) -> bool:
+    """Whether a scope is a small part of what lies in its blocks."""
+    return bool(scope.session) or scope.only is not None
 
 
 def _names_any(scope: Scope) -> bool:

@@ -150,8 +150,8 @@ class _Search:
     def _proposed(self, number: int, block: slice) -> Ints | None:
         """Rows by the graph; None when they must be scanned for."""
         is_plain = self.view.centres is not None and not self.language
-        # A session is a small part of a large block: nearly all that is proposed would go.
-        if is_plain or self.scope.session is not None:
+        # A small part of a large block: nearly all that is proposed would go.
+        if is_plain or self.scope.session is not None or self.scope.only is not None:
             return None
         stale = self.view.stale.get(number, NO_ROWS)
         if stale.size > STALE_ROWS:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings as django_settings
 from django.db.models import Q, QuerySet
@@ -16,10 +15,14 @@ from memory import wiring
 from memory.clock import now, to_ms
 from memory.models import ApiKey, Memory, Passage
 from memory.services import metadata_filters
+from memory.services.metadata_filters import Filters
 from memory.stored_settings import Settings
 
 DECAY_SCAN = 5000
 """How many rows one typed decay looks at (first seed)."""
+
+FEW = 2000
+"""So many passages a search is told to keep to; of more it is told which to leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +33,25 @@ class View:
     types: tuple[MemoryType, ...] = ()
     include_shared: bool = False
     with_retention: bool = True
-    filters: Mapping[str, Any] | None = None
+    with_expired: bool = False
+    filters: Filters | None = None
 
 
 def scope(owners: Iterable[ApiKey] | None, *, view: View) -> Scope:
     """The scope of one retrieval now. ``owners`` None means every owner."""
     moment = now()
     ids = None if owners is None else frozenset(owner.pk for owner in owners)
+    only, left_out = _filtered(ids, view)
     return Scope(
-        now_ms=to_ms(moment),
+        # Nothing has expired at the beginning of time.
+        now_ms=0 if view.with_expired else to_ms(moment),
         owners=ids,
         include_shared=view.include_shared,
         session=view.session,
         types=frozenset(view.types),
         retained_after_ms=cutoffs(wiring.settings(), moment) if view.with_retention else {},
-        excluded=_decayed(ids, moment, include_shared=view.include_shared)
-        | _filtered_out(ids, view),
+        excluded=_decayed(ids, moment, include_shared=view.include_shared) | left_out,
+        only=only,
     )
 
 
@@ -103,17 +109,23 @@ def _of(owners: frozenset[int] | None, *, include_shared: bool) -> QuerySet[Pass
     return rows.filter(own | Q(is_shared=True) if include_shared else own)
 
 
-def _filtered_out(owners: frozenset[int] | None, view: View) -> frozenset[int]:
-    """Ids of passages whose memory a filter over metadata does not match."""
+def _filtered(
+    owners: frozenset[int] | None, view: View
+) -> tuple[frozenset[int] | None, frozenset[int]]:
+    """Ids of the passages to keep to, when a filter over metadata leaves few; else None, and the
+    ids of those to leave out."""
     if not view.filters:
-        return frozenset()
+        return None, frozenset()
     matched = metadata_filters.condition(view.filters, "memory__metadata")
-    rows = _of(owners, include_shared=view.include_shared).filter(~matched)
+    rows = _of(owners, include_shared=view.include_shared).order_by()
     if view.session is not None:
         rows = rows.filter(session=view.session)
     if view.types:
         rows = rows.filter(type__in=[kind.value for kind in view.types])
-    return frozenset(rows.order_by().values_list("pk", flat=True))
+    kept = list(rows.filter(matched).values_list("pk", flat=True)[: FEW + 1])
+    if len(kept) <= FEW:
+        return frozenset(kept), frozenset()
+    return None, frozenset(rows.filter(~matched).values_list("pk", flat=True))
 
 
 def _decay_row(

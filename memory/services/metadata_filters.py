@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
@@ -34,6 +34,17 @@ OPERATORS: Final = ("eq", "ne", "in", "gt", "gte", "lt", "lte", "contains")
 _ORDERED: Final = frozenset({"gt", "gte", "lt", "lte"})
 
 
+class RowTest(Protocol):
+    """A condition on memories that comes from elsewhere than a filter over metadata."""
+
+    def condition(self, of: str) -> Q:
+        """The condition on memories, or, with ``of`` ``memory__``, on what belongs to one."""
+        ...
+
+
+Filters = Mapping[str, Any] | RowTest
+
+
 def parse(text: str) -> Mapping[str, Any] | None:
     """A filter from the JSON of a query string; None for an empty one. Raises ``Invalid``."""
     if not text.strip():
@@ -54,16 +65,19 @@ def refused(place: str, problem: str) -> Invalid:
     return Invalid(_("The filter is not valid."), code="invalid_filter", fields={place: problem})
 
 
-def condition(filters: Mapping[str, Any], column: str = "metadata") -> Q:
+def condition(filters: Filters, column: str = "metadata") -> Q:
     """The condition on a JSON column. Raises ``Invalid`` (``invalid_filter``) with the place."""
-    return _Reader(column).group(filters, "filters", 1)
+    if not isinstance(filters, Mapping):
+        return filters.condition(column.removesuffix("metadata"))
+    return Reader(column).group(filters, "filters", 1)
 
 
-class _Reader:
+class Reader:
     """Reads one filter and counts its comparisons."""
 
-    def __init__(self, column: str) -> None:
+    def __init__(self, column: str, most: int = MAX_TESTS) -> None:
         self._column = column
+        self._most = most
         self._tests = 0
 
     def group(self, value: object, place: str, depth: int) -> Q:
@@ -78,7 +92,7 @@ class _Reader:
             made &= (
                 self._nested(name, inner, here, depth)
                 if name in GROUPS
-                else self._path(name, inner, here)
+                else self.path(name, inner, here)
             )
         return made
 
@@ -92,19 +106,20 @@ class _Reader:
         if not all(parts):
             raise refused(place, _("A filter in a list cannot be empty."))
         if name == "AND":
-            return _joined(Q.__and__, parts)
-        either = _joined(Q.__or__, parts)
+            return joined(Q.__and__, parts)
+        either = joined(Q.__or__, parts)
         return ~either if name == "NOT" else either
 
-    def _path(self, name: str, value: object, place: str) -> Q:
+    def path(self, name: str, value: object, place: str) -> Q:
+        """What a name that is no group asks of a memory."""
         path = name.split(".")
-        if len(path) > MAX_NAMES or not all(path) or not _is_name(name):
+        if len(path) > MAX_NAMES or not all(path) or not is_name(name):
             raise refused(place, _("This is not a path of names with dots between them."))
         if not isinstance(value, Mapping):
-            return self._test(path, "eq", value, place)
+            return self.test(path, "eq", value, place)
         if not value:
             raise refused(place, _("One of: %(choices)s.") % {"choices": ", ".join(OPERATORS)})
-        return _joined(
+        return joined(
             Q.__and__,
             [self._operator(path, key, inner, f"{place}.{key}") for key, inner in value.items()],
         )
@@ -114,29 +129,35 @@ class _Reader:
             choices = ", ".join(OPERATORS)
             raise refused(place[:200], _("One of: %(choices)s.") % {"choices": choices})
         if name == "ne":
-            return ~self._test(path, "eq", value, place)
+            return ~self.test(path, "eq", value, place)
         if name != "in":
-            return self._test(path, name, value, place)
+            return self.test(path, name, value, place)
         if not isinstance(value, list) or not value:
             raise refused(place, _("A list of values is needed."))
-        return _joined(Q.__or__, [self._test(path, "eq", item, place) for item in value])
+        return joined(Q.__or__, [self.test(path, "eq", item, place) for item in value])
 
-    def _test(self, path: list[str], operator: str, value: object, place: str) -> Q:
-        self._tests += 1
-        if self._tests > MAX_TESTS:
-            problem = _("A filter has at most %(count)s comparisons.") % {"count": MAX_TESTS}
-            raise refused("filters", problem)
+    def test(self, path: list[str], operator: str, value: object, place: str) -> Q:
+        """One comparison of the value at a path of members."""
+        self.count()
         if problem := _problem(operator, value):
             raise refused(place, problem)
         scalar = cast("Scalar", value)
         return Q(JsonTest(self._column, path, cast("Operator", operator), scalar))
 
+    def count(self) -> None:
+        """One comparison more. Raises ``Invalid`` when there are too many."""
+        self._tests += 1
+        if self._tests > self._most:
+            problem = _("A filter has at most %(count)s comparisons.") % {"count": self._most}
+            raise refused("filters", problem)
 
-def _joined(join: Callable[[Q, Q], Q], parts: list[Q]) -> Q:
+
+def joined(join: Callable[[Q, Q], Q], parts: list[Q]) -> Q:
+    """Conditions as one."""
     return reduce(join, parts)
 
 
-def _is_name(name: str) -> bool:
+def is_name(name: str) -> bool:
     """Whether every SQLite finds members of this name: some read no quote or backslash in paths."""
     return len(name) <= MAX_TEXT and is_storable(name) and not set(name) & {'"', "\\"}
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from django.conf import settings as django_settings
 from django.db import IntegrityError, connection, transaction
@@ -31,6 +31,7 @@ from memory.principal import Principal
 from memory.services import access, audit, embedding, lifetimes
 from memory.services.backends import truth
 from memory.services.drafts import is_storable
+from memory.services.metadata_filters import Filters
 from memory.stored_settings import Settings
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ class RetrieveRequest:
     types: tuple[MemoryType, ...] = ()
     match: Match = Match.ANY
     trace: bool = False
-    filters: Mapping[str, Any] | None = None
+    filters: Filters | None = None
     """A filter over metadata (``metadata_filters``)."""
+    with_expired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,7 @@ def scope_of(
         types=request.types,
         include_shared=request.reach == "global",
         with_retention=with_retention,
+        with_expired=request.with_expired,
         filters=request.filters,
     )
     return lifetimes.scope(owners, view=view)

@@ -157,9 +157,9 @@ def _outside(memory: Memory, scope: Scope, ids: Collection[int], *, is_filtered:
         return "other_session"
     if scope.types and MemoryType(memory.type) not in scope.types:
         return "other_type"
-    if not ids or not scope.excluded.issuperset(ids):
-        return ""
-    return "filtered" if is_filtered else "decayed"
+    if ids and is_filtered:
+        return "filtered"
+    return "decayed" if ids and scope.excluded.issuperset(ids) else ""
 
 
 def _through(told: WhyNot, scope: Scope, passages: Sequence[Passage]) -> WhyNot:
