@@ -18,6 +18,7 @@ from typing import Dict, List, Optional, Tuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OLDEST = (3, 11)
+CLIENTS = "requirements-clients.txt"
 STEPS = ("Collecting", "  Downloading", "Building", "Installing")
 NO_NETWORK = (
     "NewConnectionError",
@@ -92,7 +93,7 @@ class Environment:
 
 def requirement_files(dev: bool) -> List[str]:
     """The files that name the packages, the base file first."""
-    return ["requirements.txt"] + (["requirements-dev.txt"] if dev else [])
+    return ["requirements.txt"] + (["requirements-dev.txt", CLIENTS] if dev else [])
 
 
 def run(command: List[str]) -> "subprocess.CompletedProcess[str]":
@@ -166,10 +167,19 @@ def remove(environment: Environment) -> None:
 
 def install(environment: Environment, dev: bool) -> None:
     """Install the pinned packages, with one progress line and the details in a log."""
+    name = requirement_files(dev)[1 if dev else 0]
+    say("Installing the packages of %s (minutes, once) ..." % name)
+    run_pip(environment, ["-r", name])
+    if dev:
+        # Their own requirements would move versions of ours, for what they never import.
+        run_pip(environment, ["--no-deps", "-r", CLIENTS])
+
+
+def run_pip(environment: Environment, options: List[str]) -> None:
+    """Install what the options say. Raises ``SetupError``."""
     command = [environment.python, "-m", "pip", "install", "--no-input", "--progress-bar=off"]
     command += ["--root-user-action=ignore", "--disable-pip-version-check", "--retries=3"]
-    command += ["-r", requirement_files(dev)[-1]]
-    say("Installing the packages of %s (minutes, once) ..." % requirement_files(dev)[-1])
+    command += options
     child = subprocess.Popen(
         command,
         cwd=environment.root,

@@ -37,6 +37,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "memory.observing.Observing",
     "memory.api.errors.ApiErrors",
+    "memory.compat.errors.CompatErrors",
     "django.middleware.security.SecurityMiddleware",
     "memstudio.csp.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",

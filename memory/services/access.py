@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 from django.utils.translation import gettext as _
 
@@ -22,6 +23,11 @@ def require(principal: Principal, scope: str) -> None:
 def may_name_owners(principal: Principal) -> bool:
     """Whether the principal may act for owners other than itself."""
     return principal.owner is None or principal.may("manage")
+
+
+def for_itself(principal: Principal) -> Principal:
+    """The same caller without the right to name other owners or to see what they have."""
+    return replace(principal, scopes=principal.scopes - {"manage"})
 
 
 def reference_of(value: object) -> str | None:

@@ -46,14 +46,14 @@ def record(
     ids: Iterable[object] = (),
     duration_ms: float = 0,
     detail: Mapping[str, str | int | bool] | None = None,
-) -> None:
-    """Write one row. More than 100 ids are counted but not listed."""
+) -> AuditEntry | None:
+    """Write one row. More than 100 ids are counted but not listed. None while rows are gathered."""
     targets = [str(value) for value in ids]
     acts = _gathering.get()
     if acts is not None:
         acts.append(Act(action, owner, tuple(targets)))
-        return
-    AuditEntry.objects.create(
+        return None
+    return AuditEntry.objects.create(
         at=now(),
         actor=principal.label[:160],
         action=action,

@@ -15,7 +15,11 @@ from memory.models import ApiKey, Memory
 from memory.principal import Principal
 from memory.services import access, audit, passages
 from memory.services.backends import copies
+<<<<<<< HEAD
 from memory.services.webhooks import events
+=======
+from memory.services.metadata_filters import RowTest
+>>>>>>> 4ca289b (Clients of mem0 and of LangGraph's store work by changing an address and a key)
 
 BATCH: Final = 500
 """Memories of one transaction: others can write between two of them."""
@@ -24,11 +28,12 @@ BATCH: Final = 500
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which memories: of an owner (public id or name; None is the caller's own), of a type,
-    created before a time."""
+    created before a time, those that a test picks."""
 
     owner: str | None = None
     type: str | None = None
     created_before: datetime | None = None
+    picked: RowTest | None = None
 
 
 def clear(principal: Principal, wanted: Wanted, *, is_cancelled: Callable[[], bool] = bool) -> int:
@@ -70,4 +75,6 @@ def _rows(owner: ApiKey, wanted: Wanted) -> QuerySet[Memory]:
         rows = rows.filter(type=wanted.type)
     if wanted.created_before is not None:
         rows = rows.filter(created_at__lt=wanted.created_before)
+    if wanted.picked is not None:
+        rows = rows.filter(wanted.picked.condition(""))
     return rows

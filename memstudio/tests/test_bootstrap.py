@@ -19,6 +19,7 @@ def checkout(tmp_path: Path) -> Path:
     """A checkout that needs no package at all."""
     (tmp_path / "requirements.txt").write_text("# nothing\n")
     (tmp_path / "requirements-dev.txt").write_text("-r requirements.txt\n")
+    (tmp_path / "requirements-clients.txt").write_text("# nothing\n")
     return tmp_path
 
 
@@ -28,6 +29,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("whole")
     (root / "requirements.txt").write_text("# nothing\n")
     (root / "requirements-dev.txt").write_text("-r requirements.txt\n")
+    (root / "requirements-clients.txt").write_text("# nothing\n")
     assert bootstrap.main(["setup"], str(root)) == 0
     return root
 

@@ -1,0 +1,1 @@
+"""Routes that speak other systems' protocols, so that their clients work by changing an address."""

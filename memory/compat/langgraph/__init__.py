@@ -1,0 +1,1 @@
+"""LangGraph: the routes of its store, ``/store``."""
