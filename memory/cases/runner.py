@@ -12,6 +12,7 @@ from typing import Any
 from memory.cases import (  # noqa: F401
     chat_areas,
     engine_areas,
+    extraction_areas,
     install_areas,
     model_areas,
     net_areas,
