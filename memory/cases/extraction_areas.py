@@ -45,7 +45,7 @@ def _is_ours(want: Mapping[str, Any], facts: tuple[Fact, ...]) -> bool:
     if "or" in want and _are(want["or"], facts):
         return True
     if "count" in want:
-        return len(facts) == want["count"]
+        return bool(len(facts) == want["count"])
     return _are(want["facts"], facts) and all(_keys_are_right(want, fact) for fact in facts)
 
 
