@@ -6,10 +6,12 @@ Engine errors are translated here as well, so that an edge needs one table.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from django.utils.translation import gettext as _
 
 from engine.errors import EngineError, InvalidQuery
+from engine.vault.errors import VaultError
 
 
 class ServiceError(Exception):
@@ -64,6 +66,12 @@ class Invalid(ServiceError):
     code, status = "invalid", 422
 
 
+class TooMany(ServiceError):
+    """Too many requests; try again later."""
+
+    code, status = "rate_limited", 429
+
+
 class TierDown(ServiceError):
     """A tier that was asked for by name cannot serve."""
 
@@ -75,7 +83,28 @@ def from_engine(error: EngineError) -> ServiceError:
     if isinstance(error, InvalidQuery):
         message = _query_message(error.code)
         return Invalid(message, code=error.code, fields={"query": message})
+    if isinstance(error, VaultError):
+        return _of_vault(error)
     return TierDown(str(error), code=error.code)
+
+
+def _of_vault(error: VaultError) -> ServiceError:
+    if error.code == "rate_limited" and error.reason == "passphrase":
+        return TooMany(str(error))
+    for kind, codes in _VAULT_CODES.items():
+        if error.code in codes:
+            return kind(str(error), code=error.code)
+    return TierDown(str(error), code=error.code)
+
+
+_VAULT_CODES: Final[Mapping[type[ServiceError], frozenset[str]]] = {
+    Forbidden: frozenset({"wrong_passphrase", "device_only_vault", "url_policy"}),
+    NotFound: frozenset({"not_authorized", "vault_not_found"}),
+    Conflict: frozenset({"vault_locked", "source_changed", "cancelled"}),
+    TooLarge: frozenset({"index_too_large"}),
+    Invalid: frozenset({"invalid_utf8", "invalid_text", "unsupported_type", "weak_passphrase"}),
+}
+"""How what a vault refuses is told; everything else is a tier that cannot serve."""
 
 
 def database_down() -> ServiceError:

@@ -147,6 +147,14 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     if MEMORY_STUDIO_EMBEDDED_WORKER
     else {"visibility_timeout": 10, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
 )
+# Keys of sealed vaults live in one process: here it is the only one.
+MEMORY_STUDIO_KEEPS_VAULTS = env.flag(
+    "MEMORY_STUDIO_KEEPS_VAULTS",
+    MEMORY_STUDIO_EMBEDDED_WORKER and DATABASES["default"]["ENGINE"].endswith("sqlite3"),
+)
+MEMORY_STUDIO_VAULT_MEMORY_MIB = env.integer(
+    "MEMORY_STUDIO_VAULT_MEMORY_MIB", 64, low=19, high=1024
+)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_DEFAULT_QUEUE = "interactive"

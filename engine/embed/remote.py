@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class RemoteSource:
         template: str,
         client: HttpClient,
         dim: int | None = None,
+        limits: Mapping[Purpose, Limits] = LIMITS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._dialect: Dialect = dialect(endpoint)
@@ -62,6 +63,7 @@ class RemoteSource:
         self._batch_tokens = int((endpoint.batch_tokens or 0) * TOKENS_SPARE)
         self._template = template
         self._client = client
+        self._limits = limits
         self._dim = endpoint.dimensions or dim
         self._breaker: CircuitBreaker[EmbeddingFailed] = CircuitBreaker(clock=clock)
         self._liveness = Liveness(clock)
@@ -136,7 +138,7 @@ class RemoteSource:
                 asked.url,
                 asked.body(texts, purpose),
                 headers=asked.headers,
-                limits=LIMITS[purpose],
+                limits=self._limits[purpose],
             )
         except UrlBlocked as error:
             raise EmbeddingFailed(str(error), code="url_blocked") from error

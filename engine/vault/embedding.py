@@ -31,6 +31,7 @@ WITHOUT_CAUSE: Final = {
     "timeout": "timeout",
     "invalid_response": "embedding_invalid_response",
     "model_load_failed": "model_not_installed",
+    "model_not_installed": "model_not_installed",
     "url_blocked": "url_policy",
 }
 

@@ -127,9 +127,9 @@ def unwrap(envelope: str, passphrase: str, *, vault: str) -> VaultKey:
     return _unwrapped(head, lambda: _from_passphrase(passphrase, salt, cost), vault)
 
 
-def is_current(envelope: str) -> bool:
+def is_current(envelope: str, cost: Cost = STANDARD) -> bool:
     """Whether an envelope costs a guess what a new one does; an older one is wrapped again."""
-    return _cost(_read(envelope, "argon2id")).work >= STANDARD.work
+    return _cost(_read(envelope, "argon2id")).work >= cost.work
 
 
 def new_recovery() -> str:

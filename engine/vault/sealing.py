@@ -7,19 +7,24 @@ What stays visible: that there are rows, how long their fields are, and when the
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import secrets
 from dataclasses import dataclass
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from engine.vault.errors import VaultError
-from engine.vault.keys import NONCE_BYTES, VaultKey
+from engine.vault.keys import KEY_BYTES, NONCE_BYTES, VaultKey
 
 FORMAT: Final = b"\x01"
 TAG_BYTES: Final = 16
 DOMAIN: Final = b"memory-studio vault field 1"
+DIGESTS: Final = b"memory-studio vault digests 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,15 @@ class Sealer:
     def open_text(self, sealed: bytes, place: Place) -> str:
         """The text that was sealed."""
         return self.open(sealed, place).decode("utf-8")
+
+    def digest(self, text: str) -> str:
+        """What stands for a text where it has to be found again, in hex.
+
+        Only who has the key can tell which text it is, or whether two vaults hold the same.
+        """
+        made = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=DIGESTS)
+        key = made.derive(self._key.secret)
+        return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
     def wipe(self) -> None:
         """Let go of the key; what comes after is refused."""

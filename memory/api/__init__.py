@@ -19,6 +19,8 @@ from memory.api import (
     providers,
     qdrant,
     settings,
+    vault_assets,
+    vaults,
     webhooks,
 )
 from memory.api.auth import BearerKey, StudioSession
@@ -49,3 +51,5 @@ api.add_router("/keys", keys.router)
 api.add_router("/jobs", jobs.router)
 api.add_router("/audit", audit.router)
 api.add_router("/webhooks", webhooks.router)
+api.add_router("/vaults", vaults.router)
+api.add_router("/vaults", vault_assets.router)

@@ -15,7 +15,7 @@ from django.core.management.color import no_style
 from django.db import DatabaseError, connection, models, transaction
 
 from engine.errors import EngineError
-from memory import row_writer, wiring
+from memory import row_writer, vault_wiring, wiring
 from memory.backup import check, erase
 from memory.backup.archive import ArchiveReader, Progress, quiet
 from memory.backup.check import Part
@@ -58,6 +58,7 @@ def restore(path: Path, *, replace: bool = False, progress: Progress = quiet) ->
         finally:
             # What this process holds in memory is of before, or of what was rolled back.
             wiring.reset()
+            vault_wiring.reset()
     return restored
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -87,6 +88,10 @@ TABLES: Final = (
     Table("memory.Webhook"),
     # What was still to be sent belongs to the installation that was backed up.
     Table("memory.WebhookDelivery", ~models.Q(state=WebhookDelivery.State.WAITING)),
+    Table("memory.Vault"),
+    Table("memory.VaultAsset"),
+    Table("memory.VaultAssetRevision"),
+    Table("memory.VaultGrant"),
     Table("memory.AuditEntry"),
     Table("memory.RetrievalCount"),
     Table("memory.InjectionDay"),
@@ -129,16 +134,22 @@ def _iso(value: Any) -> str:
     return str(value.isoformat())
 
 
+def _bytes(value: Any) -> str:
+    return base64.b64encode(bytes(value)).decode()
+
+
 _Kind: TypeAlias = type["models.Field[Any, Any]"]
 _WRITERS: Final[Mapping[_Kind, _Convert]] = {
     models.DateTimeField: _iso,
     models.DateField: _iso,
     models.UUIDField: _text,
+    models.BinaryField: _bytes,
 }
 _READERS: Final[Mapping[_Kind, _Convert]] = {
     models.DateTimeField: datetime.fromisoformat,
     models.DateField: date.fromisoformat,
     models.UUIDField: uuid.UUID,
+    models.BinaryField: base64.b64decode,
 }
 
 

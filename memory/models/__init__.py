@@ -10,6 +10,7 @@ from memory.models.memory import Compaction, Memory, MemoryRevision, MemoryUse
 from memory.models.provider import Provider
 from memory.models.settings import EngineSettings
 from memory.models.trace import InjectionDay, Trace
+from memory.models.vault import Vault, VaultAsset, VaultAssetRevision, VaultGrant
 from memory.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
@@ -31,6 +32,10 @@ __all__ = [
     "SignInLink",
     "Trace",
     "UploadPart",
+    "Vault",
+    "VaultAsset",
+    "VaultAssetRevision",
+    "VaultGrant",
     "VectorIndex",
     "VectorMark",
     "Webhook",

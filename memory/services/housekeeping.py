@@ -10,10 +10,10 @@ from typing import Final
 from django.db import transaction
 
 from engine.errors import EngineError
-from memory import jobs, wiring
+from memory import jobs, vault_wiring, wiring
 from memory.clock import now
 from memory.errors import Conflict
-from memory.models import ApiKey, Job, Memory, Passage
+from memory.models import ApiKey, Job, Memory, Passage, VaultAsset
 from memory.principal import SYSTEM
 from memory.services import (
     audit,
@@ -66,6 +66,7 @@ def tick() -> int:
 def sweep() -> int:
     """Every half minute: send lapsed jobs again, and see to vectors that wait."""
     count = jobs.sweep()
+    vault_wiring.keeper().sweep()
     embedding.resume()
     mirroring.tend()
     following.resume()
@@ -94,6 +95,7 @@ def purge_trash() -> int:
             passages.remove(gone)
             audit.record(SYSTEM, "memory.purge", ids=[row.pk for row in gone])
             Memory.objects.filter(pk__in=[row.pk for row in gone]).delete()
+    VaultAsset.objects.filter(trashed_at__lt=now() - TRASH_LIFE).delete()
     return len(gone)
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from memory import jobs, wiring
+from memory import jobs, vault_wiring, wiring
 from memory.models import ApiKey, Job, Memory
 from memory.principal import SYSTEM, Principal
 from memory.services import keys, memories, row_cache, signin
@@ -27,11 +27,16 @@ def fresh_engine(settings: Any) -> Iterator[None]:
         "multilingual-e5-small": "memory.tests.sources.fake",
         "use-multilingual": "memory.tests.sources.fake_light",
     }
+    # Tests on servers keep vaults as the only web process would.
+    settings.MEMORY_STUDIO_KEEPS_VAULTS = True
+    settings.MEMORY_STUDIO_VAULT_MEMORY_MIB = 19
     wiring.reset()
+    vault_wiring.reset()
     cache.clear()
     row_cache.CACHE.clear()
     yield
     wiring.reset()
+    vault_wiring.reset()
 
 
 @pytest.fixture

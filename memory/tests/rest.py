@@ -26,6 +26,7 @@ class Route:
 
 
 MEMORY: Final = f"/api/memory/{MISSING}"
+VAULT: Final = f"/api/vaults/{MISSING}"
 ROUTES: Final = (
     Route("GET", "/api/memory", "read"),
     Route("POST", "/api/memory", "write", {"content": "likes tea", "key": "drink"}),
@@ -79,6 +80,30 @@ ROUTES: Final = (
     Route("DELETE", f"/api/keys/{MISSING}", "manage"),
     Route("POST", f"/api/keys/{MISSING}/rotate", "manage"),
     Route("GET", "/api/audit", "read"),
+    Route("GET", "/api/vaults", "read"),
+    Route("POST", "/api/vaults", "write", {"name": "notes", "sealed": False}, strict=True),
+    Route("GET", VAULT, "read"),
+    Route("PUT", VAULT, "write", {"name": "other"}, strict=True),
+    Route("DELETE", VAULT, "write"),
+    Route("POST", f"{VAULT}/unlock", "read", {"passphrase": "x"}, strict=True),
+    Route("POST", f"{VAULT}/lock", "read"),
+    Route("POST", f"{VAULT}/passphrase", "write", {"newPassphrase": "x"}, strict=True),
+    Route("GET", f"{VAULT}/grants", "write"),
+    Route("PUT", f"{VAULT}/grants", "write", {"key": "bob"}, strict=True),
+    Route("DELETE", f"{VAULT}/grants/{MISSING}", "write"),
+    Route("POST", f"{VAULT}/search", "read", {"query": "tea"}, strict=True),
+    Route("POST", f"{VAULT}/index", "read"),
+    Route("POST", f"{VAULT}/ask", "read", {"question": "tea?"}, strict=True),
+    Route(
+        "POST", f"{VAULT}/ingest", "write", {"name": "a.md", "contentBase64": "YQ=="}, strict=True
+    ),
+    Route("GET", f"{VAULT}/assets", "read"),
+    Route("POST", f"{VAULT}/assets", "write", {"body": "text"}, strict=True),
+    Route("GET", f"{VAULT}/assets/{MISSING}", "read"),
+    Route("PUT", f"{VAULT}/assets/{MISSING}", "write", {"title": "t"}, strict=True),
+    Route("DELETE", f"{VAULT}/assets/{MISSING}", "write"),
+    Route("POST", f"{VAULT}/assets/{MISSING}/restore", "write"),
+    Route("GET", f"{VAULT}/assets/{MISSING}/revisions", "read"),
     Route("GET", "/api/jobs", "read"),
     Route("GET", f"/api/jobs/{MISSING}", "read"),
     Route("POST", f"/api/jobs/{MISSING}/cancel", "read"),

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memory.models import Vault, VaultAsset
 from memory.principal import SCOPES
 from memory.tests.conftest import ApiClient
-from memory.tests.rest import MISSING, ROUTES, WITH_BODY, Route, refusal
+from memory.tests.rest import MISSING, ROUTES, VAULT, WITH_BODY, Route, refusal
 
 ODD = st.sampled_from(
     [
@@ -112,6 +113,16 @@ FIELDS: dict[str, list[str]] = {
     f"/api/providers/{MISSING}/test": ["model"],
     "/api/webhooks": ["name", "url", "events", "apiKeyId", "allOwners", "includeContent"],
     f"/api/webhooks/{MISSING}": ["name", "url", "events", "enabled"],
+    "/api/vaults": ["name", "sealed", "passphrase", "deviceOnly", "autoLockMinutes", "apiKeyId"],
+    VAULT: ["name", "deviceOnly", "autoLockMinutes", "embeddingModel", "embeddingDim"],
+    f"{VAULT}/unlock": ["passphrase", "recoveryKey"],
+    f"{VAULT}/passphrase": ["passphrase", "recoveryKey", "newPassphrase"],
+    f"{VAULT}/grants": ["key", "role", "expiresAt"],
+    f"{VAULT}/search": ["query", "mode", "matchMode", "limit", "cardsOnly", "rerank", "grouped"],
+    f"{VAULT}/ask": ["question", "mode", "matchMode", "limit", "cardsOnly", "rerank"],
+    f"{VAULT}/ingest": ["name", "title", "contentBase64"],
+    f"{VAULT}/assets": ["body", "title", "kind", "meta", "source"],
+    f"{VAULT}/assets/{MISSING}": ["body", "title", "meta"],
 }
 BOUNDED = settings(
     max_examples=50,
@@ -126,6 +137,12 @@ def client(api: Any) -> ApiClient:
     """A client with every scope, and a memory of its own."""
     made: ApiClient = api("manager", *SCOPES)
     made.call("POST", "/api/memory", {"content": "likes tea", "key": "k", "sessionId": "s"})
+    made.call("POST", "/api/vaults", {"name": "notes", "sealed": False})
+    vault = Vault.objects.get()
+    # The one that the routes of the tests name.
+    Vault.objects.update(uid=MISSING)
+    asset = {"id": MISSING, "created_at": vault.created_at, "updated_at": vault.created_at}
+    VaultAsset.objects.create(vault=vault, title="t", body="likes tea", **asset)
     return made
 
 

@@ -37,6 +37,7 @@ from memory.models import (
     Passage,
     RetrievalCount,
     Trace,
+    Vault,
     VectorIndex,
     VectorMark,
     Webhook,
@@ -45,7 +46,9 @@ from memory.models import (
 from memory.principal import Principal
 from memory.services import access, compaction, embedding, memories, providers, signin
 from memory.services import settings as studio_settings
+from memory.services.vaults import assets, grants, lifecycle, searching
 from memory.services.webhooks import hooks
+from memory.tests import vaults
 from memory.tests.asking import ask, days_ago
 from memory.tests.conftest import Remember, Work
 
@@ -85,7 +88,7 @@ def full(alice: Principal, manager: Principal, remember: Remember, work: Work) -
     tea = Memory.objects.get(key="tea").pk
     BackendCopy.objects.create(backend="notes", memory_id=tea, own_id="tea.md", **waiting)
     providers.create(manager, ProviderSpec("openai", "openai", api_key="sk-s3cret"))
-    for add in (_with_webhook, _chat):
+    for add in (_with_webhook, _chat, _fill_vaults):
         add(alice)
     return alice
 
@@ -116,6 +119,18 @@ def _chat(principal: Principal) -> None:
     owner = access.find(principal.name)
     InjectionDay.objects.create(owner=owner, day=now().date(), tokens=80)
     Trace.objects.create(owner=owner, at=now(), text={"query": "茶?"}, session_id="s-1")
+
+
+def _fill_vaults(alice: Principal) -> None:
+    """A vault of each kind; every column of their tables holds something."""
+    for vault in (vaults.sealed(alice), vaults.opened(alice)):
+        vaults.fill(alice, vault)
+        name, asset = str(vault.uid), str(vault.assets.all()[0].pk)
+        assets.revise(alice, name, asset, {"title": "題", "meta": {"tags": ["茶"]}})
+        assets.delete(alice, name, asset)
+    until = now() + timedelta(days=9)
+    grants.give(alice, "notes", "Default", "reader", expires_at=until)
+    Vault.objects.update(embedding_dim=256)
 
 
 def _rows(*tables: Table) -> Rows:
@@ -187,6 +202,20 @@ def test_everything_is_back(full: Principal, tmp_path: Path) -> None:
     assert (done.is_older, done.keys) == (False, {})
     assert User.objects.get().check_password("correct horse battery")
     assert secretbox.open_sealed(studio_settings.get().custom_api_key) == "s3cret"
+
+
+def test_sealed_vaults_are_back_and_open_with_their_passphrase(
+    full: Principal, tmp_path: Path
+) -> None:
+    Vault.objects.update(embedding_dim=None)
+    write(tmp_path / "b.zip")
+    assert b"Refund" not in (tmp_path / "b.zip").read_bytes()
+    _back(tmp_path / "b.zip")
+    vault = Vault.objects.get(is_sealed=True)
+    assert not lifecycle.is_unlocked(vault)
+    lifecycle.unlock(full, "notes", passphrase=vaults.PASSPHRASE)
+    assert searching.find(full, vaults.query(vault)).found
+    assert searching.find(full, vaults.query(Vault.objects.get(is_sealed=False))).found
 
 
 def test_what_was_restored_is_found_by_words_at_once_and_by_meaning_after_embedding(

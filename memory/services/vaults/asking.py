@@ -1,0 +1,62 @@
+"""Answering a question from a vault, with citations that exist."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from engine.vault.ask import Asked, Evidence, ask
+from engine.vault.errors import VaultError
+from memory import vault_wiring
+from memory.principal import Principal
+from memory.services import audit
+from memory.services.vaults import access, searching
+from memory.services.vaults.access import Watch
+from memory.services.vaults.searching import SearchRequest, SearchView
+
+
+@dataclass(frozen=True, slots=True)
+class AskView:
+    """The answer, and the search that it is drawn from."""
+
+    search: SearchView
+    asked: Asked
+
+
+def answer(principal: Principal, request: SearchRequest) -> AskView:
+    """Search, and have the configured service write an answer from what was found.
+
+    Nothing but the question and the chunks found is sent, and nothing at all when there are
+    none. A lock, the end of a grant or a change of the vault meanwhile suppresses the answer.
+    Raises ``VaultError``, ``generation_not_configured`` among them.
+    """
+    started = time.perf_counter()
+    vault = access.find(principal, request.vault, "reader")
+    generator = vault_wiring.generator(vault)
+    if generator is None:
+        raise VaultError(
+            "No service that writes answers is configured ([rag.generation]).",
+            code="generation_not_configured",
+        )
+    watch = Watch(principal, vault)
+    view = searching.look(watch, request)
+    evidence = [
+        Evidence(item.label, item.chunk.passage.title, item.chunk.passage.body)
+        for item in view.found
+    ]
+    with vault_wiring.watching(watch):
+        asked = ask(request.query, evidence, generator, check=watch)
+    cited = {item.label: item.chunk.asset for item in view.found}
+    audit.record(
+        principal,
+        "vault.ask",
+        owner=vault.owner,
+        ids=dict.fromkeys(cited.values()),
+        duration_ms=(time.perf_counter() - started) * 1000,
+        detail={
+            "vault": str(vault.uid),
+            "cited": len(asked.answer.citations),
+            "host": vault_wiring.generation_host() if evidence else "",
+        },
+    )
+    return AskView(view, asked)
