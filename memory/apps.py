@@ -15,9 +15,10 @@ class MemoryConfig(AppConfig):
 
     def ready(self) -> None:
         from memory import tracing
-        from memory.receivers import create_indexes, forget_files, forget_passage
+        from memory.receivers import create_indexes, forget_files, forget_passage, forget_texts
 
         tracing.start_if_configured()
         post_migrate.connect(create_indexes, sender=self)
         post_delete.connect(forget_passage, sender=self.get_model("Passage"))
         post_delete.connect(forget_files, sender=self.get_model("Memory"))
+        post_delete.connect(forget_texts, sender=self.get_model("Memory"))

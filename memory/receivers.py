@@ -7,8 +7,9 @@ from typing import Any
 from django.db import transaction
 
 from memory import wiring
-from memory.models import Passage, PassageChange, VectorIndex
+from memory.models import Memory, Passage, PassageChange, VectorIndex
 from memory.services import mirror_soon
+from memory.services.gateway import traces
 
 
 def create_indexes(**_kwargs: Any) -> None:
@@ -25,6 +26,11 @@ def forget_passage(*, instance: Passage, **_kwargs: Any) -> None:
         store.delete([instance.pk])
     PassageChange.objects.create(passage_id=instance.pk)
     mirror_soon.mirror_soon()
+
+
+def forget_texts(*, instance: Memory, **_kwargs: Any) -> None:
+    """Have no receipt keep the text of a memory that was erased for good."""
+    traces.forget_texts([instance.api_key_id])
 
 
 def forget_files(**_kwargs: Any) -> None:

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memory", "0009_trace"),
+        ("memory", "0010_job_traceparent"),
     ]
 
     operations = [

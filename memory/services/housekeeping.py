@@ -26,6 +26,7 @@ from memory.services import (
     uploads,
 )
 from memory.services.backends import following, transfers
+from memory.services.gateway import traces
 from memory.services.webhooks import delivering
 
 logger = logging.getLogger("memory.housekeeping")
@@ -84,6 +85,7 @@ def cleanup() -> None:
     jobs.prune()
     delivering.prune()
     uploads.forget_old()
+    traces.prune()
 
 
 def purge_trash() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
@@ -43,16 +43,16 @@ def admit(secret: str) -> Admission:
 
     Raises ``Unauthorized``, and ``Forbidden`` for a key without the scope ``chat``.
     """
-    key = keys.recognise(secret)
-    return admission_of(key)
-
-
-def admission_of(key: ApiKey) -> Admission:
-    """What holds for chats of a key. Raises ``Forbidden`` where it may not chat."""
-    principal = keys.principal_of(key)
-    if not principal.may("chat"):
+    admitted = of_key(keys.recognise(secret))
+    if not admitted.principal.may("chat"):
         message = _("This needs the scope “%(scope)s”.") % {"scope": "chat"}
         raise Forbidden(message, code="scope_missing")
+    return admitted
+
+
+def of_key(key: ApiKey) -> Admission:
+    """What holds for chats of a key, whether or not it may chat."""
+    principal = keys.principal_of(key)
     stored = wiring.stored_values()
     entries = tuple(provider_table.table())
     return Admission(principal, key, normalise(stored), chat_settings.normalise(stored), entries)
@@ -66,7 +66,7 @@ def routes(admitted: Admission, model: str, protocol: ChatProtocol) -> list[Upst
     """
     found: list[Upstream] = []
     refusal: TierDown | None = None
-    named = upstreams.routes(admitted.principal, model, protocol, entries=admitted.entries)
+    named = upstreams.routes(_chatter(admitted), model, protocol, entries=admitted.entries)
     for entry, name in named:
         try:
             found.append(upstreams.opened(entry, name))
@@ -79,4 +79,10 @@ def routes(admitted: Admission, model: str, protocol: ChatProtocol) -> list[Upst
 
 def upstreams_of(admitted: Admission) -> list[Upstream]:
     """Every provider that can chat, in order. Reads nothing."""
-    return upstreams.upstreams(admitted.principal, entries=admitted.entries)
+    return upstreams.upstreams(_chatter(admitted), entries=admitted.entries)
+
+
+def _chatter(admitted: Admission) -> Principal:
+    """A preview may be of a key that does not chat yet."""
+    principal = admitted.principal
+    return replace(principal, scopes=principal.scopes | {"chat"})

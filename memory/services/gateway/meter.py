@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
 
+from django.db import transaction
 from django.db.models import F, Sum
+from django.utils.translation import gettext as _
 
 from memory import measured
 from memory.clock import now
+from memory.errors import Invalid
 from memory.models import ApiKey, InjectionDay
 from memory.principal import Principal
-from memory.services import access
+from memory.services import access, audit
 
 DAYS: Final = 30
+MAX_DAILY: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +68,46 @@ def count(owner: ApiKey, *, tokens: int, is_injected: bool, has_failed: bool) ->
     )
 
 
+def change_key(
+    principal: Principal, reference: str, *, injection: str, daily_tokens: int | None
+) -> ApiKey:
+    """Say whether the chats of a key are given memories, and what these may cost in a day.
+
+    Raises ``NotFound`` and ``Invalid``.
+    """
+    access.require(principal, "manage")
+    if injection not in ApiKey.Injection.values:
+        message = _("One of inherit, on and off.")
+        raise Invalid(message, fields={"injection": message})
+    if daily_tokens is not None and not 0 <= daily_tokens <= MAX_DAILY:
+        message = _("A number from 0 to %(most)s.") % {"most": MAX_DAILY}
+        raise Invalid(message, fields={"dailyTokens": message})
+    key = access.find(reference)
+    with transaction.atomic():
+        key.injection, key.daily_tokens = injection, daily_tokens
+        key.save(update_fields=["injection", "daily_tokens"])
+        audit.record(principal, "key.gateway", owner=key, ids=[key.uid])
+    return key
+
+
 def figures(principal: Principal) -> list[Spent]:
-    """What memory cost each key that a caller may see and that has chatted or has a cap."""
+    """What memory cost each key that a caller may see; of revoked ones, where it cost anything."""
+    access.require(principal, "read")
+    found = _of(access.choices(principal))
+    return [one for one in found if one.chats or one.key.revoked_at is None]
+
+
+def of_key(key: ApiKey) -> Spent:
+    """What memory cost one key."""
+    return _of([key])[0]
+
+
+def _of(keys: list[ApiKey]) -> list[Spent]:
     today = now().date()
-    since = today - timedelta(days=DAYS - 1)
-    owners = {key.pk: key for key in access.choices(principal)}
-    rows = InjectionDay.objects.filter(owner__in=owners, day__gte=since).values("owner")
-    sums = rows.annotate(
-        month=Sum("tokens"),
+    rows = InjectionDay.objects.filter(owner__in=keys)
+    month = rows.filter(day__gte=today - timedelta(days=DAYS - 1)).values("owner")
+    sums = month.annotate(
+        all_tokens=Sum("tokens"),
         all_chats=Sum("chats"),
         all_injected=Sum("injected"),
         all_failures=Sum("failures"),
@@ -79,21 +115,15 @@ def figures(principal: Principal) -> list[Spent]:
     by_owner: dict[int, Mapping[str, Any]] = {
         row["owner"]: dict(row) for row in sums.order_by("owner")
     }
-    of_today = dict(
-        InjectionDay.objects.filter(owner__in=owners, day=today).values_list("owner", "tokens")
-    )
-    return [
-        _spent(key, by_owner.get(pk, {}), of_today.get(pk, 0))
-        for pk, key in owners.items()
-        if pk in by_owner or key.daily_tokens is not None
-    ]
+    of_today = dict(rows.filter(day=today).values_list("owner", "tokens"))
+    return [_spent(key, by_owner.get(key.pk, {}), of_today.get(key.pk, 0)) for key in keys]
 
 
 def _spent(key: ApiKey, sums: Mapping[str, Any], today: int) -> Spent:
     return Spent(
         key=key,
         today=today,
-        month=sums.get("month", 0),
+        month=sums.get("all_tokens", 0),
         chats=sums.get("all_chats", 0),
         injected=sums.get("all_injected", 0),
         failures=sums.get("all_failures", 0),

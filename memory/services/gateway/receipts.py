@@ -104,7 +104,7 @@ def _columns(receipt: Receipt) -> dict[str, Any]:
         "status": receipt.status,
         "outcome": receipt.outcome.value,
         "memory": plan.state.value,
-        "retrieved": [_hit(hit) for hit in view.retrieval.hits] if view else [],
+        "retrieved": retrieved(plan),
         "injected": list(receipt.injected),
         "degraded": [[one.tier, one.code] for one in view.retrieval.degraded] if view else [],
         "place": plan.injected.place if plan.injected else "",
@@ -112,6 +112,11 @@ def _columns(receipt: Receipt) -> dict[str, Any]:
         "durations": {name: round(took, 1) for name, took in durations.items()},
         "text": _text(receipt) if receipt.admission.chat.keeps_text else None,
     }
+
+
+def retrieved(plan: Plan) -> list[dict[str, Any]]:
+    """The memories that were found, the best first."""
+    return [_hit(hit) for hit in plan.view.retrieval.hits] if plan.view else []
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
