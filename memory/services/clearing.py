@@ -15,11 +15,8 @@ from memory.models import ApiKey, Memory
 from memory.principal import Principal
 from memory.services import access, audit, passages
 from memory.services.backends import copies
-<<<<<<< HEAD
-from memory.services.webhooks import events
-=======
 from memory.services.metadata_filters import RowTest
->>>>>>> 4ca289b (Clients of mem0 and of LangGraph's store work by changing an address and a key)
+from memory.services.webhooks import events
 
 BATCH: Final = 500
 """Memories of one transaction: others can write between two of them."""

@@ -11,7 +11,8 @@ from memory.services import signin
 from memory.tests.views.conftest import Studio
 from memory.urls import urlpatterns
 
-OPEN = {"signin", "signin-link", "signout"}
+OPEN = {"signin", "signin-link", "signout", "metrics"}
+"""Pages that a stranger may ask for; `/metrics` has a rule of its own."""
 
 
 @pytest.fixture
