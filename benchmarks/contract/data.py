@@ -11,6 +11,10 @@ from benchmarks.contract.callers import Callers
 
 OWNERS: Final = 4
 MEMORIES: Final = 60
+EACH: Final = 8
+NOWHERE: Final = "http://127.0.0.1:9/v1"
+"""An address on this machine where nothing listens."""
+
 TYPES: Final = ("factual", "episodic", "procedural", "semantic")
 
 
@@ -22,7 +26,7 @@ def fill(keeper: httpx.Client) -> dict[str, list[str]]:
             client.headers["Authorization"] = f"Bearer {callers.next()}"
             compactions += _own(client)
     keeper.post("/api/memory/reindex", json={"force": True}).raise_for_status()
-    silent = {"brain": {"baseUrl": "http://127.0.0.1:9", "allowLoopback": True}}
+    silent = {"brain": {"baseUrl": NOWHERE, "allowLoopback": True}}
     keeper.put("/api/settings/memory", json={"backendConfigs": silent}).raise_for_status()
     memories = keeper.get("/api/memory", params={"state": "all", "limit": 200}).json()["data"]
     return {
@@ -30,7 +34,15 @@ def fill(keeper: httpx.Client) -> dict[str, list[str]]:
         "job_id": [row["id"] for row in keeper.get("/api/jobs").json()["data"]],
         "compaction_id": compactions,
         "backend_id": ["brain", "sqlite"],
+        "provider_id": _made(keeper, "/api/providers", {"kind": "vllm", "baseUrl": NOWHERE}),
+        "webhook_id": _made(keeper, "/api/webhooks", {"url": NOWHERE, "allOwners": True}),
     }
+
+
+def _made(keeper: httpx.Client, path: str, body: dict[str, Any]) -> list[str]:
+    """Ids of several, since a run deletes some."""
+    answers = [keeper.post(path, json={"name": f"lab-{n}", **body}) for n in range(EACH)]
+    return [str(answer.raise_for_status().json()["id"]) for answer in answers]
 
 
 def _own(client: httpx.Client) -> list[str]:

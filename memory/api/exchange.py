@@ -44,9 +44,10 @@ _BODY: Final = {
         },
     },
 }
-_FILES: Final = dict.fromkeys(
-    ("application/json", "application/x-ndjson", "text/csv", "application/zip"), _BINARY
-)
+_FILES: Final = {
+    "application/json": {"schema": {"type": "object"}},
+    **dict.fromkeys(("application/x-ndjson", "text/csv", "application/zip"), _BINARY),
+}
 
 
 @router.post(
