@@ -123,6 +123,9 @@ FIELDS: dict[str, list[str]] = {
     f"{VAULT}/ingest": ["name", "title", "contentBase64"],
     f"{VAULT}/assets": ["body", "title", "kind", "meta", "source"],
     f"{VAULT}/assets/{MISSING}": ["body", "title", "meta"],
+    "/api/settings/gateway": ["injectionEnabled", "injectionStyle", "injectionBudgetMs"],
+    "/api/gateway/preview": ["body", "protocol", "apiKeyId", "headers", "assumeOn"],
+    f"/api/gateway/keys/{MISSING}": ["injection", "dailyTokens"],
 }
 BOUNDED = settings(
     max_examples=50,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -23,8 +25,7 @@ def stranger(first_start: None) -> Client:
 
 def address(pattern: URLPattern) -> str:
     path = str(pattern.pattern)
-    for part in ("<uuid:memory_id>", "<uuid:job_id>", "<uuid:uid>"):
-        path = path.replace(part, "00000000-0000-0000-0000-000000000000")
+    path = re.sub(r"<uuid:\w+>", "00000000-0000-0000-0000-000000000000", path)
     return "/" + path.replace("<int:revision>", "1").replace("<str:compaction_id>", "x")
 
 
