@@ -19,11 +19,12 @@ def provider_out(entry: Entry, chosen: Settings) -> dict[str, Any]:
     """Fields of ``ProviderOut``."""
     spec = entry.spec
     used = providers.uses(entry.name, chosen)
+    kind = _of_kind(entry)
     return {
         "id": entry.id,
         "name": entry.name,
         "kind": spec.kind,
-        **_of_kind(entry),
+        **kind,
         "models": list(spec.models),
         "enabled": spec.enabled,
         "hasKey": bool(entry.key),
@@ -36,7 +37,11 @@ def provider_out(entry: Entry, chosen: Settings) -> dict[str, Any]:
             providers.API_NAMES.get(name, name): providers.explain_problem(code)
             for name, code in entry.problems.items()
         },
-        "usedFor": {"chat": False, "embedding": "embedding" in used, "rerank": "rerank" in used},
+        "usedFor": {
+            "chat": entry.is_usable and kind["can"]["chat"],
+            "embedding": "embedding" in used,
+            "rerank": "rerank" in used,
+        },
         "revision": entry.revision,
         "createdAt": iso(entry.created_at),
         "updatedAt": iso(entry.updated_at),

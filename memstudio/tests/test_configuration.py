@@ -188,7 +188,7 @@ VARIABLES: Final = read_variables()
 
 @pytest.mark.parametrize("name", sorted(VARIABLES))
 def test_a_variable_is_described_as_it_is_read(name: str) -> None:
-    rows = {NAME.findall(first)[0]: (default, text) for first, default, text in _variable_rows()}
+    rows = variable_rows()
     default, text = rows[name]
     how, value, bounds = VARIABLES[name]
     if how in ("flag", "integer", "choice") and value is not None:
@@ -199,8 +199,10 @@ def test_a_variable_is_described_as_it_is_read(name: str) -> None:
         assert f"{bounds['low']} to {bounds['high']}" in text
 
 
-def _variable_rows() -> Iterator[list[str]]:
-    return table("## Environment")
+def variable_rows() -> dict[str, tuple[str, str]]:
+    """Default and meaning of each variable; one row may describe several."""
+    rows = table("## Environment")
+    return {name: (default, text) for first, default, text in rows for name in NAME.findall(first)}
 
 
 def test_the_variables_of_the_first_seed_are_read() -> None:
@@ -218,7 +220,7 @@ def test_the_variables_of_the_first_seed_are_read() -> None:
 
 
 def test_typed_decay_is_described_as_it_is() -> None:
-    rows = {NAME.findall(first)[0]: (default, text) for first, default, text in _variable_rows()}
+    rows = variable_rows()
     prefix = "MEMORY_TYPED_DECAY_"
     assert rows[f"{prefix}ACCESS_IMMUNITY"][0] == f"`{DEFAULT_IMMUNITY}`"
     assert rows[f"{prefix}EPISODIC_DAYS"][0] == f"`{DEFAULT_DAYS[MemoryType.EPISODIC]}`"

@@ -89,8 +89,8 @@ class ProviderOut(Shape):
     """One provider; never its key.
 
     ``origin`` tells where it is set up; what is ``readOnly`` is changed there. ``fixed`` are fields
-    that variables set. ``problems`` says by field why it cannot be used. ``usedFor`` is what the
-    settings use it for, ``can`` what it could do.
+    that variables set. ``problems`` says by field why it cannot be used. ``can`` is what it
+    could do; ``usedFor`` what it does: chats while it is on, the rest as the settings say.
     """
 
     id: str
