@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+COLLECTOR: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
 def config(level: str) -> dict[str, Any]:
@@ -14,7 +18,8 @@ def config(level: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
         "filters": {
-            "no_traceback": {"()": "django.utils.log.CallbackFilter", "callback": _drop_traceback}
+            "no_traceback": {"()": "django.utils.log.CallbackFilter", "callback": _drop_traceback},
+            "seldom": {"()": Seldom},
         },
         "handlers": {"line": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"level": "WARNING", "handlers": ["line"]},
@@ -31,8 +36,29 @@ def config(level: str) -> dict[str, Any]:
             # What a client sends wrongly is in its answer.
             "mcp": {"level": "ERROR"},
             "kombu": {"level": "ERROR"},
+            # A collector that is away is said now and then, not with every batch of spans.
+            "opentelemetry": {"level": "ERROR"},
+            COLLECTOR: {"level": "ERROR", "filters": ["seldom"]},
         },
     }
+
+
+class Seldom(logging.Filter):
+    """Lets one line of a logger through every ``pause_s`` seconds: it is always the same."""
+
+    def __init__(self, pause_s: float = 300, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._pause_s = pause_s
+        self._clock = clock
+        self._until = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is time for another line."""
+        moment = self._clock()
+        if moment < self._until:
+            return False
+        self._until = moment + self._pause_s
+        return True
 
 
 def _drop_traceback(record: logging.LogRecord) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -172,6 +173,27 @@ def test_spans_reach_a_collector_by_otlp(monkeypatch: pytest.MonkeyPatch) -> Non
     assert names["service.name"] == "memory-studio"
     found = [span.name for scope in sent.scope_spans for span in scope.spans]
     assert sorted(found) == ["inner", "outer"]
+
+
+def test_a_collector_that_does_not_answer_holds_no_stop_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with serving() as collector:
+        collector.respond = lambda request: Answer(is_silent=True)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.port}")
+        tracing.start()
+        recorder = spans.recorder()
+        with spans.span("never taken"):
+            pass
+        began = time.monotonic()
+        tracing.Flusher(within_s=0.05).stop()
+        took_s = time.monotonic() - began
+        spans.install(None)
+        collector.release.set()
+    assert isinstance(recorder, tracing.OpenTelemetry)
+    recorder.provider.shutdown()
+    assert took_s < 5
 
 
 SCRIPT = """
