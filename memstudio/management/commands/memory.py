@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from memory.type_names import current_type
-from memstudio.cli import exchange, files
+from memstudio.cli import exchange, files, vaults
 from memstudio.cli.api import USAGE, Api, Refused
 from memstudio.cli.command import ApiCommand, fields, table
 
@@ -34,12 +34,15 @@ class Command(ApiCommand):
 
     def _reading(self) -> None:
         found = self.subcommand("search", "find memories", _search, _show_found)
-        found.add_argument("words", nargs="+", help="QUERY, or OWNER QUERY (then by words only)")
+        found.add_argument(
+            "words", nargs="+", help="QUERY; VAULT or OWNER before it: by words only"
+        )
         found.add_argument("--strategy", choices=STRATEGIES, help="default hybrid")
         found.add_argument(
             "--match", "--match-mode", choices=("any", "all", "phrase"), default="any"
         )
         found.add_argument("--limit", type=int, default=20)
+        found.add_argument("--cards-only", action="store_true", help="in a vault: no memories")
         found.add_argument("--max-tokens", type=int, default=2000, help="token budget")
         found.add_argument("--scope", choices=("apiKey", "global"), default="apiKey")
         _narrowed(found)
@@ -100,6 +103,8 @@ def _search(api: Api, options: Mapping[str, Any]) -> Any:
     *owners, query = options["words"]
     if len(owners) > 1:
         raise Refused(USAGE, {"code": "usage", "message": "Put the query in quotation marks."})
+    if owners and vaults.is_vault(api, owners[0]):
+        return vaults.call(api, "POST", owners[0], "/search", _in_vault(options, query))
     strategy = options["strategy"] or ("exact" if owners else "hybrid")
     if strategy in ("semantic", "hybrid"):
         files.warm_up(api)
@@ -116,6 +121,21 @@ def _search(api: Api, options: Mapping[str, Any]) -> Any:
         "types": [kind] if kind else [],
     }
     return api.call("POST", "memory/retrieve-preview", body)
+
+
+def _in_vault(options: Mapping[str, Any], query: str) -> dict[str, Any]:
+    """The basic search of a vault: by words, each document once."""
+    if options["strategy"] not in (None, "exact"):
+        message = "A vault is searched by words here; rag search has the other modes."
+        raise Refused(USAGE, {"code": "usage", "message": message})
+    return {
+        "query": query,
+        "mode": "bm25",
+        "matchMode": options["match"],
+        "limit": options["limit"],
+        "cardsOnly": options["cards_only"],
+        "grouped": True,
+    }
 
 
 def _list(api: Api, options: Mapping[str, Any]) -> Any:
@@ -198,6 +218,8 @@ def _metadata(text: str | None) -> Any:
 
 
 def _show_found(answer: Any) -> list[str]:
+    if "results" in answer:
+        return vaults.show_found(answer)
     rows = [{**row, "score": f"{row['score']:.3f}"} for row in answer["memories"]]
     reason = answer["resolution"]["fallbackReason"]
     notes = [f"({reason})"] if reason else []

@@ -1,8 +1,7 @@
-"""``manage.py rag model-install [NAME]``, ``model-list``, ``model-remove``: local models."""
+"""Installing, listing and removing local models from the command line."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError, OutputWrapper
 
 from engine.embed import catalogue, local
 from engine.embed.catalogue import ModelEntry
@@ -18,8 +17,9 @@ from engine.errors import EngineError
 from engine.models_install.download import Downloader
 from engine.models_install.install import Installed, Installer
 from engine.models_install.origin import DOWNLOADS, HUB, Origin
-from engine.net.client import HttpClient
+from engine.net.client import HttpClient, Limits
 from engine.net.proxies import Proxies
+from memory import vault_wiring
 from memory.model_facts import models_dir
 
 DEFAULT_MODEL: Final = "embeddinggemma"
@@ -28,16 +28,21 @@ STOPPED: Final = 130
 """Exit status after Ctrl-C, as shells have it."""
 
 
-class Command(BaseCommand):
-    """Works on ``models`` in the studio's home; a running studio offers a new model at once."""
+class ModelCommands:
+    """``rag model-install [NAME]``, ``model-list``, ``model-remove``.
 
-    help = "Install, list and remove local models."
-    requires_system_checks = ()
-    requires_migrations_checks = False
+    They work on ``models`` in the studio's home; a running studio offers a new model at once.
+    """
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    NAMES: Final = frozenset({"model-list", "model-install", "model-remove"})
+
+    def __init__(self, stdout: OutputWrapper, stderr: OutputWrapper) -> None:
+        self.stdout = stdout
+        self.stderr = stderr
+
+    @staticmethod
+    def add(commands: Any) -> None:
         """One subcommand for each thing that can be done."""
-        commands = parser.add_subparsers(dest="command", required=True)
         listed = commands.add_parser("model-list", help="every model of the catalogue")
         listed.add_argument("--json", action="store_true", help="print JSON")
         install = commands.add_parser("model-install", help="download a model, or go on with it")
@@ -48,16 +53,15 @@ class Command(BaseCommand):
         remove = commands.add_parser("model-remove", help="delete an installed model")
         remove.add_argument("name")
 
-    def handle(self, *_args: Any, **options: Any) -> None:
+    def run(self, command: str, options: dict[str, Any]) -> None:
         """Do it; a failure is one sentence."""
-        folder = models_dir()
         try:
-            if options["command"] == "model-list":
-                self._list(folder, as_json=options["json"])
-            elif options["command"] == "model-remove":
-                self._remove(folder, options["name"])
+            if command == "model-list":
+                self._list(models_dir(), as_json=options["json"])
+            elif command == "model-remove":
+                self._remove(models_dir(), options["name"])
             else:
-                self._install(folder, options)
+                self._install(models_dir(), options)
         except EngineError as error:
             raise CommandError(f"{error} ({error.code})") from None
 
@@ -78,8 +82,13 @@ class Command(BaseCommand):
     def _install(self, models_dir: Path, options: dict[str, Any]) -> None:
         entry = catalogue.find(options["name"], models_dir)
         client = HttpClient(DOWNLOADS, proxies=Proxies(environment=os.environ))
-        origin = Origin(options["hub"], options["mirror"])
-        installer = Installer(models_dir, Downloader(client), origin)
+        rag = vault_wiring.config()
+        mirror = options["mirror"]
+        if not mirror and entry.id == vault_wiring.GEMMA:
+            mirror = rag.model_download_base_url
+        limits = Limits(total_s=rag.http.download_timeout_seconds, retries=rag.http.retries)
+        origin = Origin(options["hub"], mirror)
+        installer = Installer(models_dir, Downloader(client, limits), origin)
         accepts = self._accepts(entry, is_accepted=options["accept_terms"])
         try:
             done = installer.install(
