@@ -20,6 +20,7 @@ def build(services: Sequence[Service]) -> Front:
         max_body_bytes=settings.MEMORY_STUDIO_MAX_BODY_BYTES,
     )
     # Not before Django is set up, which importing the WSGI application does.
+    from memory.compat import BESIDE_CHATS
     from memory.gateway.mount import Gateway
     from memory.mcp.mount import Mount
     from memory.tracing import Flusher
@@ -31,6 +32,7 @@ def build(services: Sequence[Service]) -> Front:
         health.READY: health.Ready(health.database_is_ready),
         "/mcp": Observed(mcp, "/mcp"),
         "/v1": Observed(gateway, "/v1"),
+        **dict.fromkeys(BESIDE_CHATS, bridge),
     }
     return Front(bridge, mounts=mounts, services=[Flusher(), *services, mcp, gateway])
 

@@ -91,7 +91,8 @@ def mem0(name: str, value: Any, place: Place, choices: Choices) -> Iterator[Item
             "sessionId": value.get("run_id"),
             "metadata": {
                 "source": "mem0",
-                **kept,
+                # Where the clients of mem0 find it again.
+                **({"mem0": kept} if kept else {}),
                 **(metadata if isinstance(metadata, Mapping) else {}),
             },
             "createdAt": value.get("created_at"),

@@ -111,7 +111,11 @@ def test_memories_of_mem0_keep_what_they_are_about(layout: str) -> None:
         "content": "Likes tea",
         "key": "mem0:m-1",
         "sessionId": "r-1",
-        "metadata": {"source": "mem0", "user_id": "ann", "categories": ["food"], "a": 1},
+        "metadata": {
+            "source": "mem0",
+            "mem0": {"user_id": "ann", "categories": ["food"]},
+            "a": 1,
+        },
         "createdAt": "2025-05-04T05:00:00.123456-07:00",
         "occurredAt": None,
         "expiresAt": "2100-01-02",
