@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -30,6 +31,8 @@ DAMAGES: Final = (
     NotImplementedError,
 )
 """What reading a damaged, encrypted or oddly packed member raises."""
+LIES: Final = (ValueError, IndexError, struct.error, RuntimeError)
+"""What the library raises, besides, over headers that make no sense."""
 
 Open = Callable[[], IO[bytes]]
 
@@ -65,9 +68,9 @@ def _from_start(file: IO[bytes]) -> IO[bytes]:
 def _of_zip(file: IO[bytes], size: int) -> list[Member]:
     try:
         packed = zipfile.ZipFile(file)
-    except (*DAMAGES, ValueError) as error:
+    except (*DAMAGES, *LIES) as error:
         raise Unreadable("The archive is damaged.", code="invalid_archive") from error
-    infos = [info for info in packed.infolist() if not info.is_dir() and _is_wanted(info.filename)]
+    infos = [info for info in packed.infolist() if _is_wanted(info.filename)]
     # A member never yields more than it declares, so that this is what will be read at most.
     total = sum(info.file_size for info in infos)
     if len(infos) > MAX_MEMBERS or total > _most(size):
@@ -79,13 +82,18 @@ def _member(packed: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> Member
     def opened() -> IO[bytes]:
         if info.flag_bits & 1:
             raise zipfile.BadZipFile("encrypted")
-        file = packed.open(info)
+        try:
+            file = packed.open(info)
+        except LIES as error:
+            raise zipfile.BadZipFile("its header cannot be read") from error
         return _unpacked(file, size) if info.filename.endswith(".gz") else file
 
     return Member(info.filename, opened)
 
 
 def _is_wanted(name: str) -> bool:
+    if not name or name.endswith("/"):
+        return False
     parts = [part for part in name.split("/") if part not in (".", "..")]
     return not any(part.startswith((".", "__MACOSX")) for part in parts)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from engine.exchange.found import Choices, Found, Item, LeftOut, Place, Reason, Refused
 
-CHATGPT_TEXTS: Final = frozenset(("text", "multimodal_text"))
+CHATGPT_TEXTS: Final = ("text", "multimodal_text")
 _HEADING: Final = re.compile(r"#{1,6}\s+(.+)|\*\*(.+?)\*\*:?")
 _SLUG: Final = re.compile(r"\W+")
 

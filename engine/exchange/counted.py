@@ -24,7 +24,9 @@ class Counted(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to a place."""
+        """Go to a place. Raises ``OSError`` before the beginning, as files of a disk do."""
+        if whence == io.SEEK_SET and offset < 0:
+            raise OSError("before the beginning")
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:

@@ -34,6 +34,7 @@ COLUMNS: Final = (
 )
 CONTENT: Final = ("content", "memory", "text", "fact")
 MAX_FIELD: Final = 4_000_000
+MAX_HEADER: Final = 1 << 16
 _DELIMITERS: Final = (",", ";", "\t")
 _FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
 _OURS: Final = frozenset(("apiKeyId", "apiKeyName", "key", "content", "pinned"))
@@ -43,10 +44,19 @@ _YES: Final = frozenset(("true", "1", "yes"))
 def delimiter_of(header: str) -> str:
     """The delimiter under which a header has a column of texts; nothing when none does."""
     for mark in _DELIMITERS:
-        names = next(csv.reader([header], delimiter=mark), [])
+        names = _names(header, mark)
         if any(name.strip().casefold() in CONTENT for name in names):
             return mark
     return ""
+
+
+def _names(header: str, mark: str) -> list[str]:
+    if len(header) > MAX_HEADER:
+        return []
+    try:
+        return next(csv.reader([header], delimiter=mark), [])
+    except csv.Error:
+        return []
 
 
 def read(file: IO[bytes], name: str) -> Iterator[Item]:
@@ -62,7 +72,7 @@ def read(file: IO[bytes], name: str) -> Iterator[Item]:
 def _rows(text: io.TextIOWrapper, name: str) -> Iterator[Item]:
     header = text.readline()
     rows = csv.reader(text, delimiter=delimiter_of(header) or ",")
-    names = next(csv.reader([header], delimiter=delimiter_of(header) or ","), [])
+    names = _names(header, delimiter_of(header) or ",")
     columns = [_column(each) for each in names]
     are_ours = set(columns) >= _OURS
     while True:

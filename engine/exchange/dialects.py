@@ -35,7 +35,7 @@ _CAMEL: Final[Mapping[str, str]] = {
     "memory": "content",
 }
 _MEM0_KEPT: Final = ("user_id", "agent_id", "app_id", "actor_id", "role", "categories", "immutable")
-_HIDDEN_STATES: Final = frozenset(("archived", "paused"))
+_HIDDEN_STATES: Final = ("archived", "paused")
 
 Reader = Callable[[str, Any, Place, Choices], Iterator[Item]]
 

@@ -92,7 +92,7 @@ class Reading:
 
     def _chosen(self, found: list[Member], name: str) -> list[_Part]:
         if len(found) == 1 and not found[0].name:
-            return [self._part(found[0], 1, name)]
+            return [self._single(found[0], name)]
         parts: list[_Part] = []
         for number, member in enumerate(_to_read(found, self._wanted), start=1):
             place = Place(number, Unit.FILE, member.name)
@@ -110,6 +110,12 @@ class Reading:
         if not parts and not self._refused:
             raise Unreadable("There is nothing to import in it.", code="nothing_to_import")
         return parts
+
+    def _single(self, member: Member, name: str) -> _Part:
+        try:
+            return self._part(member, 1, name)
+        except archive.DAMAGES as error:
+            raise Unreadable("The archive is damaged.", code="invalid_archive") from error
 
     def _part(self, member: Member, number: int, name: str) -> _Part:
         if member.name.casefold().endswith(_NOTES):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,7 +12,7 @@ from typing import Any, Final
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from engine.exchange import csv_rows, markdown
+from engine.exchange import csv_rows, markdown, zip_writer
 from memory.clock import iso, now
 from memory.errors import Invalid
 from memory.models import Memory
@@ -130,48 +128,15 @@ def _joined(texts: Iterable[str]) -> Iterator[bytes]:
 
 def _markdown(records: Iterator[Record]) -> Iterator[bytes]:
     """A zip archive with a file for each memory, in a folder for each owner."""
-    sink, names = _Sink(), markdown.Names()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
-        for record in records:
-            path = names.path(record["apiKeyId"], record["apiKeyName"], record["key"])
-            info = zipfile.ZipInfo(path, _zip_time(record["createdAt"]))
-            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-            archive.writestr(info, markdown.text_of(record))
-            if sink.size > 1 << 16:
-                yield sink.taken()
-    yield sink.taken()
-
-
-def _zip_time(created: str) -> tuple[int, int, int, int, int, int]:
-    moment = datetime.fromisoformat(created)
-    # What these archives can say begins in 1980 and ends in 2107.
-    year = min(max(moment.year, 1980), 2107)
-    return year, moment.month, moment.day, moment.hour, moment.minute, moment.second
-
-
-class _Sink(io.RawIOBase):
-    """What an archive is written to, taken away piece by piece."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self.size = 0
-
-    def writable(self) -> bool:
-        """It can be written."""
-        return True
-
-    def write(self, data: Any, /) -> int:
-        """Keep a piece until it is taken."""
-        piece = bytes(data)
-        self._pieces.append(piece)
-        self.size += len(piece)
-        return len(piece)
-
-    def taken(self) -> bytes:
-        """What was written since the last time."""
-        whole = b"".join(self._pieces)
-        self._pieces, self.size = [], 0
-        return whole
+    names = markdown.Names()
+    return zip_writer.write(
+        (
+            names.path(record["apiKeyId"], record["apiKeyName"], record["key"]),
+            datetime.fromisoformat(record["createdAt"]),
+            markdown.text_of(record).encode(),
+        )
+        for record in records
+    )
 
 
 _WRITERS: Final = {

@@ -28,7 +28,8 @@ ImportFormat = Literal[
 class ImportQuery(Schema):
     """Query of POST ``/api/memory/import``, or fields beside the file of a form.
 
-    ``apiKeyId`` takes every record; without it a manager's go to the owners they name.
+    ``apiKeyId`` (of others only with ``manage``) takes every record; without it a key takes them
+    itself, and for the studio they go to the owners they name.
     ``assistant`` imports its turns of chats as well. ``name`` is what the file is called.
     """
 

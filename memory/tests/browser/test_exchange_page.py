@@ -50,7 +50,7 @@ def test_a_file_is_checked_and_then_imported_with_a_report(
     dialog.get_by_label("Owner").select_option(label="alice")
     dialog.get_by_role("button", name="Check the file").click()
     expect(dialog.locator(".counts")).to_have_text("New 1 Updated 0 The same 1 Skipped 1")
-    expect(dialog).to_contain_text("memories.json: JSON: our export, or a list.")
+    expect(dialog).to_contain_text("memories.json · JSON: our export, or a list")
     dialog.get_by_text("Why some were skipped").click()
     expect(dialog).to_contain_text("Record 3: There is no text in it.")
     assert Memory.objects.count() == 3
