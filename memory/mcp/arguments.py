@@ -25,6 +25,13 @@ _Strategy = Annotated[
     Strategy,
     Field(description="exact: by words; semantic: by meaning; hybrid: both. Default as set."),
 ]
+_Vault = Annotated[
+    NonEmpty,
+    Field(
+        description="Id or name of a vault that you were granted; only query, limit, matchMode "
+        "and cardsOnly count then."
+    ),
+]
 _Id = Annotated[NonEmpty, Field(description="Id of the memory, as a search shows it.")]
 _Key = Annotated[
     NonEmpty,
@@ -58,12 +65,21 @@ class SearchArguments(Arguments):
         Reach, Field(description="global: also memories that are shared with everyone.")
     ] = "apiKey"
     api_key_id: _Owner | None = None
+    vault_id: _Vault | None = None
+    match_mode: Annotated[
+        Literal["any", "all", "phrase"], Field(description="In a vault: which words must occur.")
+    ] = "any"
+    cards_only: Annotated[bool, Field(description="In a vault: no memories.")] = False
 
 
 class ReadArguments(Arguments):
     """``memory_read``."""
 
     id: _Id
+    vault_id: _Vault | None = None
+    revision: (
+        Annotated[int, Field(ge=1, description="In a vault: as it was at this revision.")] | None
+    ) = None
 
 
 class WhyArguments(Arguments):

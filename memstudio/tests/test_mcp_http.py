@@ -20,7 +20,7 @@ from memory.mcp.tools import TOOLS
 from memstudio.tests.mcp_client import given, make_keys, over_http, refused, serving
 from memstudio.tests.test_studio import Studio
 
-READS = {"memory_search", "memory_read", "memory_why"}
+READS = {"memory_search", "memory_read", "memory_why", "memory_retrieve", "memory_ask"}
 WRITES = {"memory_add", "memory_update", "memory_delete", "memory_clear"}
 DESTROYS = {"memory_update", "memory_delete", "memory_clear"}
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -119,12 +119,19 @@ def revise(
 
 
 def read(
-    principal: Principal, reference: str, asset_id: str, revision: int | None = None
+    principal: Principal,
+    reference: str,
+    asset_id: str,
+    revision: int | None = None,
+    *,
+    kinds: Collection[str] = VaultAsset.Kind.values,
 ) -> tuple[Stored, VaultAsset | VaultAssetRevision]:
-    """An asset whole, as it is or as it was at a revision."""
+    """An asset whole, as it is or as it was at a revision. One of another kind is not there."""
     vault = access.find(principal, reference, "reader")
     contents = Contents(vault)
     row = _row(vault, asset_id)
+    if row.kind not in kinds:
+        raise _missing()
     shown: VaultAsset | VaultAssetRevision = row
     if revision is not None and revision != row.revision:
         earlier = row.revisions.filter(revision=revision).first()
@@ -246,8 +253,12 @@ def _row(vault: Vault, asset_id: str, *, lock: bool = False, trashed: bool = Fal
     except ValueError:
         row = None
     if row is None or (row.trashed_at is not None and not trashed):
-        raise NotFound(_("There is no such asset in the vault."))
+        raise _missing()
     return row
+
+
+def _missing() -> NotFound:
+    return NotFound(_("There is no such asset in the vault."))
 
 
 def _changed(vault: Vault) -> None:
