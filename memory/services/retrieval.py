@@ -294,6 +294,12 @@ def _fusion(chosen: Settings) -> FusionRule:
     )
 
 
+def floor_now(chosen: Settings) -> float | None:
+    """The cosine below which nothing is relevant to the live index; None where there is none."""
+    index = embedding.active_index()
+    return _floor(chosen, entry_of(index)) if index is not None else None
+
+
 def _floor(chosen: Settings, entry: ModelEntry | None) -> float | None:
     """The cosine below which nothing is relevant: as set, or as measured for the model."""
     if isinstance(chosen.relevance_floor, float):

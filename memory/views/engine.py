@@ -29,6 +29,7 @@ from memory.services import (
     status,
 )
 from memory.services.backends.states import backends
+from memory.services.gateway import meter
 from memory.settings_forms import SettingsForm, qdrant_form, settings_form
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest, studio
@@ -105,6 +106,7 @@ def full(request: StudioRequest) -> dict[str, Any]:
         "qdrant_job": qdrant.building(),
         "backends": backends(request.principal, check=False),
         "compactions": compaction.recent(request.principal),
+        "spent": meter.chatting(request.principal),
         "keys": keys.list_keys(request.principal),
         "has_password": signin.has_password(),
         "password_form": PasswordForm(auto_id="pass-%s"),

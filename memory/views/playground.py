@@ -9,6 +9,7 @@ from django.http import HttpResponse
 from engine.types import Match, Mode
 from memory.errors import Invalid
 from memory.forms import PlaygroundForm
+from memory.gateway_forms import request_form
 from memory.models import ApiKey
 from memory.principal import Principal
 from memory.services import listing, retrieval, settings
@@ -78,7 +79,9 @@ def _answer(request: StudioRequest, form: PlaygroundForm, owner: str) -> dict[st
         expected = _expected.explain(principal, wanted, expected.memory)
         view = expected.told.view if expected.told else None
     view = view or retrieval.retrieve(principal, wanted)
-    return {"expected": expected, "result": _result(principal, view)}
+    asked = request_form(values["q"], values["session"]) if values["q"].strip() else None
+    result = _result(principal, view)
+    return {"expected": expected, "result": result, "request_form": asked}
 
 
 def _request(values: dict[str, Any], owner: str) -> RetrieveRequest:

@@ -97,6 +97,12 @@ def figures(principal: Principal) -> list[Spent]:
     return [one for one in found if one.chats or one.key.revoked_at is None]
 
 
+def chatting(principal: Principal) -> list[Spent]:
+    """The same of keys that have chatted or have a cap."""
+    found = figures(principal)
+    return [one for one in found if one.chats or one.key.daily_tokens is not None]
+
+
 def of_key(key: ApiKey) -> Spent:
     """What memory cost one key."""
     return _of([key])[0]

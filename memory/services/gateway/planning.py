@@ -18,7 +18,7 @@ from engine.chat.inject import Aim, Injected, Style, inject, room_for_notes, sho
 from engine.chat.reading import request_text
 from engine.keyword.limits import shorten_query
 from engine.text.tokens import cut_to_tokens
-from engine.types import Mode
+from engine.types import Hit, Mode
 from memory.services import retrieval
 from memory.services.gateway import meter
 from memory.services.gateway.admission import Admission
@@ -92,7 +92,7 @@ def plan(admission: Admission, ask: Ask, *, purpose: Purpose) -> Plan:
     started = time.perf_counter()
     view = _retrieved(admission, ask, query, purpose)
     found = time.perf_counter()
-    notes = tuple(_notes(view))
+    notes = tuple(_notes(view, retrieval.floor_now(admission.memory)))
     made = put_in(admission, ask.body, ask.aim, notes)
     durations = {
         "retrieve": (found - started) * 1000,
@@ -139,9 +139,13 @@ def _retrieved(admission: Admission, ask: Ask, query: str, purpose: Purpose) -> 
     return retrieval.retrieve(reader, request, purpose=purpose)
 
 
-def _notes(view: RetrievalView) -> list[Note]:
+def _notes(view: RetrievalView, floor: float | None) -> list[Note]:
+    """What is worth its tokens. A search shows everything that came along with a good hit; a chat
+    is only given what is good by itself: near enough, or holding words of the turn."""
     notes = []
     for hit in view.retrieval.hits:
+        if _is_weak(hit, floor):
+            continue
         memory = view.memories[hit.passage.parent]
         text = memory.content
         if hit.is_truncated:
@@ -149,3 +153,9 @@ def _notes(view: RetrievalView) -> list[Note]:
         day: date = (memory.occurred_at or memory.created_at).date()
         notes.append(Note(str(memory.pk), text, day))
     return notes
+
+
+def _is_weak(hit: Hit, floor: float | None) -> bool:
+    if floor is None or hit.vector_score is None or hit.keyword_score is not None:
+        return False
+    return hit.vector_score < floor

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine.providers.spec import ProviderSpec
-from memory.models import Memory
+from memory.clock import now
+from memory.models import InjectionDay, Memory, Trace
 from memory.principal import SYSTEM, Principal
 from memory.services import exchange, providers
 from memory.services.import_store import ImportOrder
@@ -41,6 +42,10 @@ PAGES = [
     "/engine/webhooks/HOOK/",
     "/engine/providers/add/",
     "/engine/providers/lab/edit/",
+    "/gateway/",
+    "/receipts/",
+    "/receipts/TRACE/",
+    "/playground/request/?q=green+tea&protocol=messages",
     "/shortcuts/",
     "/jobs/JOB/",
     "/nothing-here/",
@@ -65,7 +70,26 @@ def names(alice: Principal, manager: Principal, remember: Remember, work: Work) 
     file = io.BytesIO(b'{"content": "", "key": "x"}\n{"content": "a fact", "sessionId": "s"}\n')
     check = exchange.start_import(SYSTEM, file, ImportOrder(dry_run=True, name="facts.jsonl"))
     ids = {"MEMORY": first.pk, "JOB": job.pk, "HOOK": hook.pk, "CHECK": check.pk}
-    return {name: str(pk) for name, pk in ids.items()}
+    return {name: str(pk) for name, pk in ids.items()} | {"TRACE": _receipt(first)}
+
+
+def _receipt(memory: Memory) -> str:
+    """The receipt of a chat that was given a memory and taught it."""
+    ids = [str(memory.pk)]
+    trace = Trace.objects.create(
+        owner=memory.api_key,
+        at=now(),
+        protocol="chat",
+        outcome="ok",
+        memory="injected",
+        retrieved=[{"id": ids[0], "tier": "hybrid", "score": 0.9}],
+        injected=ids,
+        learnt=ids,
+        durations={"retrieve": 4.0, "total": 900.0},
+        text={"query": "tea?", "injected": "<notes>", "reply": "yes"},
+    )
+    InjectionDay.objects.create(owner=memory.api_key, day=now().date(), tokens=9, chats=1)
+    return str(trace.pk)
 
 
 def violations(page: Page) -> list[str]:
