@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from ninja import Schema
 
 from memory.api import snapshot
 from memory.tests.rest import MISSING, ROUTES
@@ -90,3 +93,14 @@ def test_the_settings_that_are_answered_are_all_described(api: Any) -> None:
     shape = _kept()["components"]["schemas"]["MemorySettingsOut"]["properties"]
     answer = api("manager", "manage").call("GET", "/api/settings/memory").json()
     assert set(answer) == set(shape)
+
+
+def test_no_two_shapes_share_a_name() -> None:
+    def below(shape: type[Any]) -> Iterator[type[Any]]:
+        for inner in shape.__subclasses__():
+            yield inner
+            yield from below(inner)
+
+    found = {inner for inner in below(Schema) if inner.__module__.startswith("memory.api")}
+    counted = Counter(inner.__name__ for inner in found)
+    assert [name for name, count in counted.items() if count > 1] == []

@@ -195,7 +195,7 @@ class AssetList(Shape):
     total: int
 
 
-class RevisionOut(Shape):
+class AssetRevision(Shape):
     """An earlier revision, without its texts."""
 
     revision: int
@@ -208,7 +208,7 @@ class RevisionOut(Shape):
 class RevisionList(Shape):
     """Newest first."""
 
-    data: list[RevisionOut]
+    data: list[AssetRevision]
 
 
 class VaultSearchIn(Strict):
