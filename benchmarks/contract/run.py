@@ -14,6 +14,7 @@ from benchmarks.contract.keeper import keeper
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 DOCUMENT: Final = ROOT / "docs" / "openapi.json"
+CONFIGURATION: Final = Path(__file__).with_name("schemathesis.toml")
 CHECKS: Final = (
     "not_a_server_error",
     "status_code_conformance",
@@ -33,7 +34,8 @@ def run(url: str, environ: Mapping[str, str], options: Sequence[str]) -> tuple[i
     with keeper(url) as client:
         known = fill(client)
     command = [
-        *(sys.executable, "-m", "schemathesis.cli", "run", str(DOCUMENT), "--url", url),
+        *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONFIGURATION)),
+        *("run", str(DOCUMENT), "--url", url),
         *("--checks", ",".join(CHECKS), "--continue-on-failure", *options),
     ]
     done = subprocess.run(
