@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -13,9 +15,13 @@ from memory.api.schemas.base import Success
 from memory.api.schemas.vaults import (
     AskIn,
     AskOut,
+    ExportIn,
+    ExportOut,
     GrantIn,
     GrantList,
     GrantOut,
+    ImportIn,
+    ImportOut,
     OpeningIn,
     PassphraseIn,
     PreparedOut,
@@ -29,8 +35,9 @@ from memory.api.schemas.vaults import (
     VaultSearchOut,
     VaultStatus,
 )
-from memory.services.vaults import asking, grants, lifecycle, searching
+from memory.services.vaults import asking, grants, lifecycle, parcels, searching
 from memory.services.vaults.lifecycle import VaultDraft
+from memory.services.vaults.parcels import Destination
 
 router = Router(tags=["vaults"], by_alias=True)
 
@@ -61,6 +68,22 @@ def create_vault(request: HttpRequest, payload: VaultIn) -> dict[str, Any]:
     return {
         **present.vault_out(principal, made.vault),
         "recoveryKey": made.recovery_key or None,
+    }
+
+
+@router.post("/import", response=ImportOut)
+def import_vault(request: HttpRequest, payload: ImportIn) -> dict[str, Any]:
+    """Read an exported vault: all of it, or nothing when it is damaged."""
+    destination = Destination(payload.into, payload.name, is_open=not payload.sealed)
+    file = io.BytesIO(present.decoded(payload.content_base64))
+    done = parcels.read(caller(request), file, payload.passphrase, destination)
+    return {
+        "id": str(done.vault.uid),
+        "name": done.vault.name,
+        "recoveryKey": (done.made.recovery_key or None) if done.made else None,
+        "created": done.created,
+        "revised": done.revised,
+        "unchanged": done.unchanged,
     }
 
 
@@ -122,6 +145,14 @@ def change_passphrase(request: HttpRequest, vault: str, payload: PassphraseIn) -
         recovery_key=payload.recovery_key,
     )
     return {"recoveryKey": recovery}
+
+
+@router.post("/{vault}/export", response=ExportOut)
+def export_vault(request: HttpRequest, vault: str, payload: ExportIn) -> dict[str, Any]:
+    """A vault with all revisions as an encrypted file, which only the passphrase opens."""
+    file = io.BytesIO()
+    count = parcels.write(caller(request), vault, file, payload.passphrase)
+    return {"assets": count, "contentBase64": base64.b64encode(file.getvalue()).decode()}
 
 
 @router.get("/{vault}/grants", response=GrantList)

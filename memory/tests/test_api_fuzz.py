@@ -114,6 +114,8 @@ FIELDS: dict[str, list[str]] = {
     "/api/webhooks": ["name", "url", "events", "apiKeyId", "allOwners", "includeContent"],
     f"/api/webhooks/{MISSING}": ["name", "url", "events", "enabled"],
     "/api/vaults": ["name", "sealed", "passphrase", "deviceOnly", "autoLockMinutes", "apiKeyId"],
+    "/api/vaults/import": ["contentBase64", "passphrase", "into", "name", "sealed"],
+    f"{VAULT}/export": ["passphrase"],
     VAULT: ["name", "deviceOnly", "autoLockMinutes", "embeddingModel", "embeddingDim"],
     f"{VAULT}/unlock": ["passphrase", "recoveryKey"],
     f"{VAULT}/passphrase": ["passphrase", "recoveryKey", "newPassphrase"],

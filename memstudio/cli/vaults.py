@@ -68,6 +68,12 @@ def opening(options: Mapping[str, Any]) -> dict[str, str]:
     return {"passphrase": passphrase("Passphrase")}
 
 
+def unusable(file: object, error: OSError | UnicodeDecodeError) -> Refused:
+    """A file that cannot be read or written."""
+    reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+    return Refused(USAGE, {"code": "unreadable", "message": f"{file}: {reason.lower()}."})
+
+
 def is_vault(api: Api, name: str) -> bool:
     """Whether the caller knows a vault of this id or name."""
     vaults = api.call("GET", "vaults")["data"]

@@ -149,3 +149,18 @@ def test_an_open_vault_needs_no_passphrase(monkeypatch: pytest.MonkeyPatch) -> N
     answer("vault", "put", "library", "-", "--kind", "memory")
     assert "Tea is served" in run("memory", "search", "library", "tea")
     assert failed("memory", "search", "library", "tea", "--strategy", "hybrid")[0] == USAGE
+
+
+def test_a_vault_goes_through_a_file(
+    notes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "notes.msv"
+    monkeypatch.setenv("MEMORY_STUDIO_NEW_PASSPHRASE", "for the journey only")
+    assert answer("vault", "export", notes, str(file))["assets"] == 1
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert b"Refunds" not in file.read_bytes()
+    monkeypatch.setenv("MEMORY_STUDIO_PASSPHRASE", "for the journey only")
+    text = run("vault", "import", str(file), "--name", "copy")
+    assert "1 created" in text and "Recovery key" in text
+    assert "Refunds" in run("memory", "search", "copy", "refunds")
+    assert failed("vault", "import", str(tmp_path / "missing"))[0] == USAGE

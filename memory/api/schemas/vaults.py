@@ -55,6 +55,29 @@ class PassphraseIn(OpeningIn):
     new_passphrase: _Secret
 
 
+class ExportIn(Strict):
+    """POST ``…/export``: what opens the file; it may be another passphrase than the vault's."""
+
+    passphrase: _Secret
+
+
+class ExportOut(Shape):
+    """The encrypted file, in base64."""
+
+    assets: int
+    content_base64: str
+
+
+class ImportIn(Strict):
+    """POST ``/api/vaults/import``: into a vault that is there, or a new one."""
+
+    content_base64: NonEmpty
+    passphrase: _Secret
+    into: Text = ""
+    name: Text = ""
+    sealed: bool = True
+
+
 class VaultOut(Shape):
     """A vault. ``unlocked`` is always true for one that is not sealed."""
 
@@ -100,6 +123,17 @@ class VaultStatus(VaultOut):
     embedding: dict[str, str]
     generation_host: str
     warnings: list[str]
+
+
+class ImportOut(Shape):
+    """What an import did. ``recoveryKey`` is that of a new sealed vault, shown this once."""
+
+    id: str
+    name: str
+    recovery_key: str | None
+    created: int
+    revised: int
+    unchanged: int
 
 
 class GrantIn(Strict):

@@ -206,6 +206,11 @@ def restore(principal: Principal, reference: str, asset_id: str) -> VaultAsset:
     return row
 
 
+def replace(principal: Principal, contents: Contents, row: VaultAsset, content: Content) -> Outcome:
+    """Give an asset other texts, inside of the caller's transaction."""
+    return _replace(principal, contents, row, contents.whole(row), content).outcome
+
+
 def _put(
     principal: Principal, vault: Vault, contents: Contents, kind: str, content: Content
 ) -> Stored:

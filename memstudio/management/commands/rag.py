@@ -66,9 +66,7 @@ def _ingest_one(api: Api, options: Mapping[str, Any], file: Path) -> Any:
     try:
         data = file.read_bytes()
     except OSError as error:
-        reason = (error.strerror or "unknown error").lower()
-        message = f"{file} cannot be read ({reason})."
-        raise Refused(USAGE, {"code": "unreadable", "message": message}) from None
+        raise vaults.unusable(file, error) from None
     body = {
         "name": str(file),
         "title": options["title"] or file.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -88,6 +89,14 @@ class Command(ApiCommand):
         gone = self.subcommand("remove", "put an asset in the trash", _remove, _nothing)
         gone.add_argument("--purge", action="store_true", help="erase it for good")
         back = self.subcommand("restore", "bring an asset back", _restore, _nothing)
+        out = self.subcommand("export", "an encrypted file of it", _export, fields)
+        out.add_argument("vault", help="id or name")
+        out.add_argument("file", type=Path)
+        into = self.subcommand("import", "read such a file", _import, _show_import)
+        into.add_argument("file", type=Path)
+        into.add_argument("--into", default="", help="a vault that is there")
+        into.add_argument("--name", default="", help="of the new vault; default: as it was")
+        into.add_argument("--open", action="store_true", help="make an open vault of it")
         was = self.subcommand("revisions", "what it was before", _revisions, _show_revisions)
         for parser in (got, gone, back, was):
             parser.add_argument("vault", help="id or name")
@@ -168,9 +177,8 @@ def _put(api: Api, options: Mapping[str, Any]) -> Any:
     name = options["file"]
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        message = f"{name} cannot be read as text."
-        raise Refused(USAGE, {"code": "unreadable", "message": message}) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise vaults.unusable(name, error) from None
     body = {
         "body": text,
         "kind": options["kind"],
@@ -202,6 +210,33 @@ def _revisions(api: Api, options: Mapping[str, Any]) -> Any:
     return vaults.call(api, "GET", options["vault"], f"{_asset(options)}/revisions")
 
 
+def _export(api: Api, options: Mapping[str, Any]) -> Any:
+    body = {"passphrase": vaults.new_passphrase()}
+    answer = vaults.call(api, "POST", options["vault"], "/export", body)
+    data = base64.b64decode(answer["contentBase64"])
+    try:
+        options["file"].write_bytes(data)
+        options["file"].chmod(0o600)
+    except OSError as error:
+        raise vaults.unusable(options["file"], error) from None
+    return {"file": str(options["file"]), "assets": answer["assets"], "bytes": len(data)}
+
+
+def _import(api: Api, options: Mapping[str, Any]) -> Any:
+    try:
+        data = options["file"].read_bytes()
+    except OSError as error:
+        raise vaults.unusable(options["file"], error) from None
+    body = {
+        "contentBase64": base64.b64encode(data).decode(),
+        "passphrase": vaults.passphrase("Passphrase of the file"),
+        "into": options["into"],
+        "name": options["name"],
+        "sealed": not options["open"],
+    }
+    return api.call("POST", "vaults/import", body)
+
+
 def _asset(options: Mapping[str, Any]) -> str:
     return f"/assets/{quote(options['asset'], safe='')}"
 
@@ -218,6 +253,14 @@ def _show_made(answer: Any) -> list[str]:
     lines = fields({name: answer[name] for name in COLUMNS})
     if answer["recoveryKey"]:
         lines += ["", f"Recovery key: {answer['recoveryKey']}", _KEEP]
+    return lines
+
+
+def _show_import(answer: Any) -> list[str]:
+    counts = ", ".join(f"{answer[name]} {name}" for name in ("created", "revised", "unchanged"))
+    lines = [f"{answer['name']} ({answer['id']}): {counts}"]
+    if answer["recoveryKey"]:
+        lines += [f"Recovery key: {answer['recoveryKey']}", _KEEP]
     return lines
 
 
