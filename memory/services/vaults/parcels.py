@@ -19,6 +19,7 @@ from memory.clock import iso, now
 from memory.errors import Invalid
 from memory.models import Vault, VaultAsset, VaultAssetRevision
 from memory.principal import Principal
+from memory.services import access as owners
 from memory.services import audit
 from memory.services.vaults import access, assets, lifecycle
 from memory.services.vaults.access import Watch
@@ -76,6 +77,7 @@ def read(
     An asset that the vault has already becomes a revision where its texts differ. Raises
     ``Invalid`` (``sealed_damaged``) and ``VaultError``: ``wrong_passphrase``, ``vault_locked``.
     """
+    owners.require(principal, "write")
     records = _opened(file, passphrase)
     head = _head(next(records, None))
     with transaction.atomic():
