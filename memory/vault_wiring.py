@@ -187,7 +187,7 @@ def _has_gemma() -> bool:
 
 
 def _local_source(name: str, dim: int | None) -> EmbeddingSource:
-    from engine.embed import catalogue, installed, local
+    from engine.embed import catalogue, local
     from engine.embed.onnx import Use
     from memory.model_facts import models_dir
 
@@ -202,7 +202,7 @@ def _local_source(name: str, dim: int | None) -> EmbeddingSource:
     chosen = config()
     use = replace(use, threads=chosen.local_threads, max_tokens=chosen.max_tokens)
     own = chosen.local_model_dir
-    folder = None if installed.missing(own, entry) else own
+    folder = own if own.is_dir() else None
     return local.source(entry, models_dir(), use, folder=folder)
 
 

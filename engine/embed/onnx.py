@@ -89,6 +89,11 @@ class OnnxSource:
         return self._entry.id
 
     @property
+    def use(self) -> Use:
+        """How the model is used."""
+        return self._use
+
+    @property
     def signature(self) -> Signature:
         revision = f"{_short(self._entry)}+{self._use.template}"
         return Signature(self.name, self.model, revision, self._dim)
