@@ -82,9 +82,7 @@ def carry_out(principal: Principal, items: Sequence[Item]) -> list[Outcome]:
     ``Invalid`` for no item or more than 1,000.
     """
     access.require(principal, "write")
-    if not 1 <= len(items) <= MAX_ITEMS:
-        message = _("A batch has from 1 to %(most)s items.") % {"most": MAX_ITEMS}
-        raise Invalid(message, fields={"items": message})
+    check_count(items)
     started = time.perf_counter()
     outcomes: list[Outcome] = []
     acts: list[Act] = []
@@ -98,6 +96,13 @@ def carry_out(principal: Principal, items: Sequence[Item]) -> list[Outcome]:
             )
         _record(principal, outcomes, acts, took_ms=(time.perf_counter() - started) * 1000)
     return outcomes
+
+
+def check_count(items: Sequence[object]) -> None:
+    """Raise ``Invalid`` for what is no batch: no item, or more than 1,000."""
+    if not 1 <= len(items) <= MAX_ITEMS:
+        message = _("A batch has from 1 to %(most)s items.") % {"most": MAX_ITEMS}
+        raise Invalid(message, fields={"items": message})
 
 
 @contextmanager

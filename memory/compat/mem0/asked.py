@@ -112,7 +112,7 @@ def _read(text: str) -> Mapping[str, object]:
     for reader in (json.loads, ast.literal_eval):
         try:
             value = reader(text) if len(text) <= MAX_LENGTH else None
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
         if isinstance(value, Mapping) and value:
             return value
@@ -151,9 +151,9 @@ def moment(name: str, value: object, *, is_end: bool = False) -> datetime | None
     """A time as clients write it; ``is_end`` is the end of the day that is named."""
     if value is None or value == "":
         return None
-    if isinstance(value, str) and value.strip().replace(".", "", 1).isdigit():
-        value = float(value)
     try:
+        if isinstance(value, str) and value.strip().replace(".", "", 1).isdecimal():
+            value = float(value)
         return span_of(value)[is_end]
     except UNREADABLE:
         message = _("A date or a time is needed.")

@@ -40,6 +40,9 @@ def change_many(
     principal: Principal, items: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> list[Outcome]:
     """Change up to 1,000 memories, each as if it were alone."""
+    access.require(principal, "write")
+    # Before any is looked up: each is a query.
+    batches.check_count(items)
     return batches.carry_out(principal, [_change(principal, *item) for item in items])
 
 

@@ -28,6 +28,8 @@ NAMES: Final = ("user_id", "agent_id", "app_id", "run_id")
 KINDS: Final = ("user", "agent", "app", "run")
 ANY: Final = "*"
 MAX_NAME: Final = MAX_SESSION
+MOST_NUMBER: Final = 10**MAX_NAME
+"""Above it a number has more digits than a name may have; Python writes no endless ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def checked(given: Mapping[str, object]) -> dict[str, str]:
         value = given.get(name)
         if value is None or value == "":
             continue
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST_NUMBER:
             value = str(value)
         if not isinstance(value, str) or len(value) > MAX_NAME or not is_storable(value):
             problems[name] = _("A text of at most %(count)s characters.") % {"count": MAX_NAME}
@@ -144,10 +146,11 @@ def find(principal: Principal, kind: str, name: str) -> Entity:
     """One entity. Raises ``NotFound`` when no live memory is of it."""
     access.require(principal, "read")
     _check_kind(kind)
+    _check_name(name)
     rows = own(principal).filter(is_of("", f"{kind}_id", name)).order_by()
     found = rows.aggregate(count=Count("pk"), first=Min("created_at"), last=Max("updated_at"))
-    if not name or not found["count"]:
-        raise NotFound(_("There is no such entity."))
+    if not found["count"]:
+        raise _missing()
     return Entity(kind, name, found["count"], found["first"], found["last"])
 
 
@@ -155,10 +158,11 @@ def remove(principal: Principal, kind: str, name: str) -> int:
     """Put every memory of an entity in the trash; how many. Raises ``NotFound`` for none."""
     access.require(principal, "write")
     _check_kind(kind)
+    _check_name(name)
     wanted = OfEntities({f"{kind}_id": name})
-    count = clearing.clear(principal, clearing.Wanted(picked=wanted)) if name else 0
+    count = clearing.clear(principal, clearing.Wanted(picked=wanted))
     if not count:
-        raise NotFound(_("There is no such entity."))
+        raise _missing()
     return count
 
 
@@ -166,3 +170,13 @@ def _check_kind(kind: str) -> None:
     if kind not in KINDS:
         message = _("One of: %(choices)s.") % {"choices": ", ".join(KINDS)}
         raise Invalid(message, fields={"type": message})
+
+
+def _check_name(name: str) -> None:
+    """Raise ``NotFound`` for a name that none can have: Postgres would fail over some of them."""
+    if not name or not is_storable(name):
+        raise _missing()
+
+
+def _missing() -> NotFound:
+    return NotFound(_("There is no such entity."))
