@@ -72,6 +72,16 @@ class RerankFailed(EngineError):
     code = "request_failed"
 
 
+class GenerationFailed(EngineError):
+    """A model that writes text failed, or wrote what was not asked for.
+
+    Codes: those of outbound HTTP, ``invalid_response``, ``cut`` (an answer that has no end),
+    ``bad_shape`` (JSON of another shape, or none).
+    """
+
+    code = "request_failed"
+
+
 class BackendFailed(EngineError):
     """A memory backend failed.
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from memory import jobs
 from memory.services import compaction, embedding, exchange, housekeeping, mirroring
 from memory.services.backends import following, transfers
+from memory.services.extraction import turns
 from memory.services.webhooks import delivering
 
 HANDLERS = {
@@ -22,6 +23,7 @@ HANDLERS = {
     "backend-copy": transfers.copy,
     "backend-pull": transfers.pull,
     "webhook": delivering.run,
+    turns.KIND: turns.run,
 }
 
 

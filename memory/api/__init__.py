@@ -12,7 +12,9 @@ from memory.api import (
     errors,
     exchange,
     explain,
+    extraction,
     gateway,
+    inbox,
     jobs,
     keys,
     memories,
@@ -42,6 +44,7 @@ api.add_router("/memory", explain.router)
 api.add_router("/memory", backends.router)
 api.add_router("/memory", batch.router)
 api.add_router("/memory", exchange.router)
+api.add_router("/memory", extraction.router)
 api.add_router("/memory", memories.router)
 api.add_router("/settings", settings.router)
 api.add_router("/settings", qdrant.router)
@@ -49,6 +52,8 @@ api.add_router("/providers", providers.router)
 api.add_router("/settings", gateway.settings_router)
 api.add_router("/gateway", gateway.router)
 api.add_router("/traces", gateway.traces_router)
+api.add_router("/settings", extraction.settings_router)
+api.add_router("/inbox", inbox.router)
 api.add_router("/keys", keys.router)
 api.add_router("/jobs", jobs.router)
 api.add_router("/audit", audit.router)

@@ -96,6 +96,8 @@ TABLES: Final = (
     Table("memory.RetrievalCount"),
     Table("memory.InjectionDay"),
     Table("memory.Trace"),
+    Table("memory.InboxItem"),
+    Table("memory.ExtractionDay"),
     Table("memory.Job", ~models.Q(state__in=Job.ACTIVE)),
     Table("memory.Passage"),
 )

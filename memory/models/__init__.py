@@ -3,6 +3,7 @@
 from memory.models.access import ApiKey, SignInLink
 from memory.models.audit import AuditEntry, RetrievalCount
 from memory.models.backend import BackendCopy
+from memory.models.inbox import ExtractionDay, InboxItem
 from memory.models.index import Passage, PassageChange, VectorIndex, VectorMark
 from memory.models.installation import InstallationFact, UploadPart
 from memory.models.job import Job
@@ -19,6 +20,8 @@ __all__ = [
     "BackendCopy",
     "Compaction",
     "EngineSettings",
+    "ExtractionDay",
+    "InboxItem",
     "InjectionDay",
     "InstallationFact",
     "Job",

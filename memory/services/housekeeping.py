@@ -26,6 +26,7 @@ from memory.services import (
     uploads,
 )
 from memory.services.backends import following, transfers
+from memory.services.extraction import inbox
 from memory.services.gateway import traces
 from memory.services.webhooks import delivering
 
@@ -84,6 +85,7 @@ def cleanup() -> None:
     embedding.prune_changes()
     jobs.prune()
     delivering.prune()
+    inbox.prune()
     uploads.forget_old()
     traces.prune()
 

@@ -45,6 +45,15 @@ ROUTES: Final = (
     Route(
         "POST", "/api/memory/why-not", "read", {"query": "tea", "memoryId": MISSING}, strict=True
     ),
+    Route("POST", "/api/memory/extract", "write", {"text": "I like tea."}, strict=True),
+    Route("GET", "/api/settings/extraction", "manage"),
+    Route("PUT", "/api/settings/extraction", "manage", {"extractionEnabled": True}, strict=True),
+    Route("GET", "/api/inbox", "read"),
+    Route("POST", "/api/inbox/decisions", "write", {"action": "reject", "ids": ["x"]}, strict=True),
+    Route("GET", f"/api/inbox/{MISSING}", "read"),
+    Route("POST", f"/api/inbox/{MISSING}/accept", "write", {}, strict=True),
+    Route("POST", f"/api/inbox/{MISSING}/reject", "write", {}, strict=True),
+    Route("POST", f"/api/inbox/{MISSING}/reopen", "write", {}, strict=True),
     Route("POST", "/api/memory/reindex", "manage", {}, strict=True),
     Route("POST", "/api/memory/engine/rollback", "manage"),
     Route("DELETE", "/api/memory/engine/retired", "manage"),

@@ -77,6 +77,12 @@ FIELDS: dict[str, list[str]] = {
         "trace",
         "filters",
     ],
+    "/api/memory/extract": ["text", "role", "sessionId", "apiKeyId", "dryRun", "injected"],
+    "/api/settings/extraction": ["extractionModel", "extractionDailyTokens", "extractFromReplies"],
+    "/api/inbox/decisions": ["action", "ids"],
+    f"/api/inbox/{MISSING}/accept": ["content", "type", "revision"],
+    f"/api/inbox/{MISSING}/reject": ["revision"],
+    f"/api/inbox/{MISSING}/reopen": ["revision"],
     "/api/memory/reindex": ["force"],
     "/api/memory/summarize": [
         "mode",

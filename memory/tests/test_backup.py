@@ -30,6 +30,7 @@ from memory.models import (
     ApiKey,
     AuditEntry,
     BackendCopy,
+    ExtractionDay,
     InjectionDay,
     Job,
     Memory,
@@ -46,6 +47,7 @@ from memory.models import (
 from memory.principal import Principal
 from memory.services import access, compaction, embedding, memories, providers, signin
 from memory.services import settings as studio_settings
+from memory.services.extraction import inbox, learning
 from memory.services.vaults import assets, grants, lifecycle, searching
 from memory.services.webhooks import hooks
 from memory.tests import vaults
@@ -118,7 +120,11 @@ def _with_webhook(alice: Principal) -> None:
 def _chat(principal: Principal) -> None:
     owner = access.find(principal.name)
     InjectionDay.objects.create(owner=owner, day=now().date(), tokens=80)
-    Trace.objects.create(owner=owner, at=now(), text={"query": "茶?"}, session_id="s-1")
+    trace = Trace.objects.create(owner=owner, at=now(), text={"query": "茶?"}, session_id="s-1")
+    ExtractionDay.objects.create(owner=owner, day=now().date(), tokens=80)
+    turn = learning.Turn("Maybe I prefer 茶.", session="s-1", trace_id=trace.pk)
+    item = learning.learn(principal, turn).waiting[0]
+    inbox.decide(principal, item.pk, inbox.Decision("accept"))
 
 
 def _fill_vaults(alice: Principal) -> None:

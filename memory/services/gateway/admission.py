@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 
 from engine.providers.speech import ChatProtocol
-from memory import chat_settings, provider_table, wiring
+from memory import chat_settings, extraction_settings, provider_table, wiring
 from memory.chat_settings import ChatSettings
 from memory.errors import Forbidden, TierDown
+from memory.extraction_settings import ExtractionSettings
 from memory.models import ApiKey
 from memory.principal import Principal
 from memory.provider_table import Entry
@@ -27,6 +28,7 @@ class Admission:
     memory: Settings
     chat: ChatSettings
     entries: tuple[Entry, ...] = ()
+    extraction: ExtractionSettings | None = None
 
     @property
     def is_injecting(self) -> bool:
@@ -36,6 +38,12 @@ class Admission:
         if self.key.injection == ApiKey.Injection.INHERIT:
             return self.chat.injects
         return self.key.injection == ApiKey.Injection.ON
+
+    @property
+    def is_reading_replies(self) -> bool:
+        """Whether what the model answers is learnt from as well."""
+        chosen = self.extraction
+        return self.memory.enabled and bool(chosen and chosen.is_on and chosen.reads_replies)
 
 
 def admit(secret: str) -> Admission:
@@ -55,7 +63,14 @@ def of_key(key: ApiKey) -> Admission:
     principal = keys.principal_of(key)
     stored = wiring.stored_values()
     entries = tuple(provider_table.table())
-    return Admission(principal, key, normalise(stored), chat_settings.normalise(stored), entries)
+    return Admission(
+        principal,
+        key,
+        normalise(stored),
+        chat_settings.normalise(stored),
+        entries,
+        extraction_settings.normalise(stored),
+    )
 
 
 def routes(admitted: Admission, model: str, protocol: ChatProtocol) -> list[Upstream]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -86,7 +86,8 @@ def keep(receipt: Receipt) -> None:
     )
     Trace.objects.create(**_columns(receipt))
     if receipt.turn is not None and plan.state is not State.OPTED_OUT:
-        learning.learn(admission, receipt.turn, trace_id=receipt.id)
+        notes = tuple(note.text for note in plan.notes)
+        learning.learn(admission, replace(receipt.turn, injected=notes), trace_id=receipt.id)
 
 
 def _columns(receipt: Receipt) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Models that write text, behind the seam ``TextGenerator``."""
