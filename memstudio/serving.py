@@ -20,6 +20,10 @@ from memstudio.errors import StartError
 STOP_WITHIN_S: Final = 2.0
 """After this a request or a job that still runs is left behind; its row remembers a job."""
 PROBE_EVERY_S: Final = 0.02
+BACKLOG: Final = 1024
+MAX_REQUESTS: Final = 16_384
+"""How many requests may be open at once: a stream that is idle costs a few kilobytes."""
+MAX_FILES: Final = 65_536
 
 
 def check_address(host: str, port: int) -> None:
@@ -54,7 +58,19 @@ def serve(
 
     ``on_ready`` is called in a thread as soon as the port answers.
     """
+    _allow_many_files()
     asyncio.run(_serve(application, host, port, on_ready))
+
+
+def _allow_many_files() -> None:
+    """Raise the process's own limit: a stream through the gateway holds two connections."""
+    # Not on Windows, which knows no such limit, and not beyond what the machine allows.
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def leave() -> None:
@@ -81,6 +97,8 @@ async def _serve(
         port=port,
         interface=Interfaces.ASGI,
         websockets=False,
+        backlog=BACKLOG,
+        backpressure=MAX_REQUESTS,
         log_enabled=False,
     )
     loop = asyncio.get_running_loop()

@@ -23,6 +23,7 @@ PATIENCE_S: Final = 1.0
 """After this a caller who was known a moment ago comes in without having been asked about."""
 GRACE_S: Final = 300.0
 MOST: Final = 1000
+TELL_EVERY_S: Final = 10.0
 
 Admit = Callable[[str], Admission]
 
@@ -35,6 +36,8 @@ class Admissions:
         self._admit = admit
         self._grace_s = grace_s
         self._known: OrderedDict[bytes, tuple[float, Admission]] = OrderedDict()
+        self._asking: dict[bytes, asyncio.Future[Admission]] = {}
+        self._told = -TELL_EVERY_S
 
     async def admit(self, secret: str) -> Admission:
         """The caller of a secret. Raises ``Refusal``."""
@@ -44,7 +47,7 @@ class Admissions:
         before = self._remembered(name)
         try:
             async with asyncio.timeout(PATIENCE_S if before else None):
-                found = await self._threads.run(lambda _stop: self._admit(secret))
+                found = await asyncio.shield(self._asked(name, secret))
         except ServiceError as error:
             self._known.pop(name, None)
             raise refusal_of(error) from None
@@ -52,10 +55,30 @@ class Admissions:
             if before is None:
                 logger.exception("the database failed")
                 raise no_database() from None
-            logger.warning("a key is taken as it was: %s", type(error).__name__)
+            self._tell(error)
             return before
         self._remember(name, found)
         return found
+
+    def _asked(self, name: bytes, secret: str) -> asyncio.Future[Admission]:
+        """The answer of the database; those who ask about one key at one moment share it."""
+        running = self._asking.get(name)
+        if running is None:
+            running = asyncio.ensure_future(self._threads.run(lambda _stop: self._admit(secret)))
+            self._asking[name] = running
+            running.add_done_callback(lambda done: self._end(name, done))
+        return running
+
+    def _end(self, name: bytes, done: asyncio.Future[Admission]) -> None:
+        self._asking.pop(name, None)
+        if not done.cancelled():
+            # Whoever asked may have gone meanwhile.
+            done.exception()
+
+    def _tell(self, error: Exception) -> None:
+        if time.monotonic() - self._told >= TELL_EVERY_S:
+            self._told = time.monotonic()
+            logger.warning("keys are taken as they were: %s", type(error).__name__)
 
     def _remembered(self, name: bytes) -> Admission | None:
         moment, found = self._known.get(name, (0.0, None))

@@ -37,7 +37,8 @@ def model_names() -> list[str]:
     source = wiring.resolve_source()
     if source.source is None or source.family == "remote":
         return []
-    return [NAME, wiring.settings().local_model]
+    model = wiring.settings().local_model
+    return [NAME, model, f"local/{model}"]
 
 
 def asked(body: dict[str, Any]) -> EmbedAsk | None:

@@ -15,7 +15,7 @@ from memory.services import providers
 from memory.tests.gateway.conftest import CHAT, World, user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-OWN = {"memory-studio", "multilingual-e5-small"}
+OWN = {"memory-studio", "multilingual-e5-small", "local/multilingual-e5-small"}
 EMBEDDINGS = "/v1/embeddings"
 
 
