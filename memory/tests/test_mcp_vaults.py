@@ -17,7 +17,7 @@ from memory.principal import Principal
 from memory.services.vaults import assets, grants, lifecycle
 from memory.services.vaults.assets import AssetDraft
 from memory.tests.test_mcp_tools import call
-from memory.tests.vaults import REFUNDS, fill, sealed, writer, writes
+from memory.tests.vaults import REFUNDS, fill, meanwhile, sealed, writer, writes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -104,12 +104,7 @@ def test_a_grant_that_ends_meanwhile_looks_like_no_vault(
     with writer(settings, tmp_path) as provider:
         fill(alice, sealed(alice))
         grants.give(alice, "notes", "bob", "reader")
-
-        def late(request: Any) -> Any:
-            VaultGrant.objects.all().delete()
-            return writes()(request)
-
-        provider.respond = late
+        provider.respond = meanwhile(VaultGrant.objects.all().delete, writes())
         with pytest.raises(NotFound) as refused:
             call(bob, "memory_ask", vaultId="notes", question="refund?", mode="bm25")
     assert refused.value.code == "vault_not_found"

@@ -18,6 +18,7 @@ from memory.services.vaults.assets import AssetDraft
 from memory.tests.vaults import (
     configure,
     fill,
+    meanwhile,
     opened,
     query,
     sealed,
@@ -124,11 +125,7 @@ def test_a_late_answer_is_suppressed(
     vault: Vault,
     asked: Provider,
 ) -> None:
-    def late(request: Any) -> Answer:
-        end(alice)
-        return writes()(request)
-
-    asked.respond = late
+    asked.respond = meanwhile(lambda: end(alice), writes())
     assert refusal(alice, vault) == code
     assert len(asked.requests) == 1
 
@@ -138,11 +135,7 @@ def test_a_grant_that_ends_meanwhile_ends_the_answer(
 ) -> None:
     grants.give(alice, "notes", "bob", "reader")
 
-    def late(request: Any) -> Answer:
-        VaultGrant.objects.all().delete()
-        return Answer(503)
-
-    asked.respond = late
+    asked.respond = meanwhile(VaultGrant.objects.all().delete, lambda request: Answer(503))
     assert refusal(bob, vault) == "not_authorized"
     assert len(asked.requests) == 1
 

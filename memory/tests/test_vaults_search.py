@@ -20,6 +20,7 @@ from memory.tests.vaults import (
     PASSPHRASE,
     configure,
     fill,
+    meanwhile,
     opened,
     query,
     sealed,
@@ -202,11 +203,9 @@ def test_after_a_lock_no_further_attempt_is_made(
         made = sealed(alice)
         fill(alice, made)
 
-        def locking(_request: Any) -> Answer:
-            lifecycle.lock(alice, "notes")
-            return Answer(503)
-
-        provider.respond = locking
+        provider.respond = meanwhile(
+            lambda: lifecycle.lock(alice, "notes"), lambda request: Answer(503)
+        )
         with pytest.raises(VaultError) as refused:
             searching.find(alice, query(made))
         assert (refused.value.code, len(provider.requests)) == ("vault_locked", 1)
@@ -224,11 +223,8 @@ def test_a_change_while_it_embeds_gives_no_result(
         made = sealed(alice)
         fill(alice, made)
 
-        def writing(request: Any) -> Answer:
-            assets.put(alice, "notes", AssetDraft("New text.", "New", source="new"))
-            return embeddings(request)
-
-        provider.respond = writing
+        draft = AssetDraft("New text.", "New", source="new")
+        provider.respond = meanwhile(lambda: assets.put(alice, "notes", draft), embeddings)
         with pytest.raises(VaultError) as refused:
             searching.find(alice, query(made))
     assert refused.value.code == "source_changed"

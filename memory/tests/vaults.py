@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from django.db import connection
+
 from engine.testing.fake_provider import Answer, Provider, Request, json_answer, serving
 from memory import vault_wiring
 from memory.models import Vault
@@ -72,6 +74,21 @@ def writes(content: str = WRITTEN) -> Callable[[Request], Answer]:
     """A service that writes this."""
     choice = {"message": {"content": content}, "finish_reason": "stop"}
     return lambda request: json_answer({"choices": [choice]})
+
+
+def meanwhile(
+    act: Callable[[], object], answer: Callable[[Request], Answer]
+) -> Callable[[Request], Answer]:
+    """A service during whose work something happens, in a thread of its own."""
+
+    def respond(request: Request) -> Answer:
+        try:
+            act()
+            return answer(request)
+        finally:
+            connection.close()
+
+    return respond
 
 
 @contextmanager
