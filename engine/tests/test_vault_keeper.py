@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 import threading
 
 import pytest
@@ -169,6 +170,15 @@ def test_guesses_are_slowed_down_and_the_right_one_forgives(keeper: Keeper, cloc
     opened(keeper)
     keeper.missed("a")
     keeper.check_pace("a")
+
+
+def test_a_process_with_keys_leaves_no_core_file(keeper: Keeper) -> None:
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    try:
+        opened(keeper)
+        assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
 
 
 def test_figures_are_of_the_version_asked_for(keeper: Keeper) -> None:

@@ -16,6 +16,8 @@ from engine.vault.generator import failed
 from engine.vault.index import VaultIndex
 
 BUDGET_S: Final = 300.0
+SPENT: Final = "budget"
+"""``reason`` of the error when the time is over."""
 BATCH: Final = 16
 CODES: Final = {
     "invalid_response": "embedding_invalid_response",
@@ -58,7 +60,7 @@ def fill(
             raise VaultError(
                 f"The time for embedding is over; {len(waiting) - start} chunks are left.",
                 code="timeout",
-                reason="budget",
+                reason=SPENT,
             )
         batch = waiting[start : start + BATCH]
         texts = [embedded_text(chunk.passage.title, chunk.passage.body) for chunk in batch]

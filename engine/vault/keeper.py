@@ -15,7 +15,7 @@ from typing import Final
 
 from engine.vault.capacity import MAX_VAULTS
 from engine.vault.errors import VaultError
-from engine.vault.freeing import give_back
+from engine.vault.freeing import forbid_core_dumps, give_back
 from engine.vault.index import VaultIndex, VectorCache
 from engine.vault.keys import VaultKey
 from engine.vault.sealing import Sealer
@@ -81,6 +81,7 @@ class Keeper:
 
     def unlock(self, vault: str, key: VaultKey, *, generation: int, auto_lock_s: float) -> None:
         """Keep the key of a vault. ``auto_lock_s`` 0 never locks by itself."""
+        forbid_core_dumps()
         session = _Session(Sealer(key), generation, auto_lock_s, self._clock())
         with self._lock:
             before = self._sessions.pop(vault, None)

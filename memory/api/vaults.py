@@ -25,6 +25,7 @@ from memory.api.schemas.vaults import (
     OpeningIn,
     PassphraseIn,
     PreparedOut,
+    PrepareIn,
     RecoveryOut,
     VaultChange,
     VaultIn,
@@ -186,15 +187,16 @@ def search_vault(request: HttpRequest, vault: str, payload: VaultSearchIn) -> di
 
 
 @router.post("/{vault}/index", response=PreparedOut)
-def prepare_vault(request: HttpRequest, vault: str) -> dict[str, Any]:
+def prepare_vault(request: HttpRequest, vault: str, payload: PrepareIn) -> dict[str, Any]:
     """Build the index and its vectors now, so that the first search need not."""
-    done = searching.prepare(caller(request), vault)
+    done = searching.prepare(caller(request), vault, budget_s=payload.budget_seconds)
     return {
         "vault_id": str(done.vault.uid),
         "chunks": done.chunks,
         "embedded": done.embedded,
         "made": done.made,
         "model": done.model,
+        "complete": done.is_complete,
     }
 
 

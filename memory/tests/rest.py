@@ -114,7 +114,7 @@ ROUTES: Final = (
     Route("PUT", f"{VAULT}/grants", "write", {"key": "bob"}, strict=True),
     Route("DELETE", f"{VAULT}/grants/{MISSING}", "write"),
     Route("POST", f"{VAULT}/search", "read", {"query": "tea"}, strict=True),
-    Route("POST", f"{VAULT}/index", "read"),
+    Route("POST", f"{VAULT}/index", "read", {}, strict=True),
     Route("POST", f"{VAULT}/ask", "read", {"question": "tea?"}, strict=True),
     Route(
         "POST", f"{VAULT}/ingest", "write", {"name": "a.md", "contentBase64": "YQ=="}, strict=True

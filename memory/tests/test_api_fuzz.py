@@ -122,6 +122,7 @@ FIELDS: dict[str, list[str]] = {
     "/api/vaults": ["name", "sealed", "passphrase", "deviceOnly", "autoLockMinutes", "apiKeyId"],
     "/api/vaults/import": ["contentBase64", "passphrase", "into", "name", "sealed"],
     f"{VAULT}/export": ["passphrase"],
+    f"{VAULT}/index": ["budgetSeconds"],
     VAULT: ["name", "deviceOnly", "autoLockMinutes", "embeddingModel", "embeddingDim"],
     f"{VAULT}/unlock": ["passphrase", "recoveryKey"],
     f"{VAULT}/passphrase": ["passphrase", "recoveryKey", "newPassphrase"],

@@ -164,8 +164,8 @@ def test_a_key_sees_the_vaults_it_owns_or_was_granted(alice_api: Any, api: Api) 
 
 
 def test_status_and_index(alice_api: Any) -> None:
-    done = alice_api.call("POST", "/api/vaults/notes/index").json()
-    assert (done["chunks"], done["embedded"], done["made"]) == (1, 1, 1)
+    done = alice_api.call("POST", "/api/vaults/notes/index", {"budgetSeconds": 5}).json()
+    assert (done["chunks"], done["embedded"], done["made"], done["complete"]) == (1, 1, 1, True)
     found = alice_api.call("GET", "/api/vaults/notes").json()
     assert found["index"]["ready"] is True
     assert found["index"]["chunks"] == 1

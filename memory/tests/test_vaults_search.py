@@ -95,6 +95,23 @@ def test_status_tells_figures_and_no_text(alice: Principal, vault: Vault) -> Non
     assert "Refund" not in str(found)
 
 
+def test_what_a_budget_leaves_is_done_by_the_next_call(alice: Principal, vault: Vault) -> None:
+    for number in range(20):
+        assets.put(alice, "notes", AssetDraft(f"Number {number}.", f"n{number}"))
+    first = searching.prepare(alice, "notes", budget_s=0)
+    assert (first.chunks, first.made, first.is_complete) == (23, 0, False)
+    second = searching.prepare(alice, "notes")
+    assert (second.made, second.is_complete) == (23, True)
+
+
+def test_a_search_by_words_asks_the_database_little(
+    alice: Principal, vault: Vault, django_assert_max_num_queries: Any
+) -> None:
+    searching.find(alice, query(vault, mode=Mode.KEYWORD))
+    with django_assert_max_num_queries(8):
+        searching.find(alice, query(vault, mode=Mode.KEYWORD))
+
+
 def test_a_stopgap_model_is_named_in_results_that_used_it(alice: Principal, vault: Vault) -> None:
     assert searching.find(alice, query(vault)).warnings
     assert searching.find(alice, query(vault, mode=Mode.KEYWORD)).warnings == []

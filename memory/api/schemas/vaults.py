@@ -329,11 +329,18 @@ class AskOut(VaultSearchOut):
     insufficient_evidence: bool
 
 
+class PrepareIn(Strict):
+    """POST ``…/index``: how long to work at most; the next call goes on from there."""
+
+    budget_seconds: Annotated[int, Field(ge=1, le=300)] = 300
+
+
 class PreparedOut(Schema):
-    """An index that is ready."""
+    """An index, ready when ``complete``."""
 
     vault_id: str
     chunks: int
     embedded: int
     made: int
     model: str
+    complete: bool

@@ -83,20 +83,18 @@ class Watch:
         self.version = version_of(self.vault)
 
     def __call__(self) -> None:
-        current = Vault.objects.filter(pk=self.vault.pk).first()
+        current = Vault.objects.select_related("owner").filter(pk=self.vault.pk).first()
         if current is None:
             raise VaultError("The vault is gone.", code="vault_not_found")
         if current.lock_generation != self.version.lock:
             vault_wiring.keeper().lock(str(self.vault.uid))
             raise VaultError("The vault was locked meanwhile.", code="vault_locked")
         self._check_key()
-        if not self._may(current):
-            raise VaultError("Your grant has ended meanwhile.", code="not_authorized")
+        self._check_caller(current)
         if current.policy_revision != self.version.policy:
             raise VaultError("The vault's rules have changed meanwhile.", code="cancelled")
         if current.revision != self.version.revision:
             raise VaultError("The vault's content has changed meanwhile.", code="source_changed")
-        self._check_caller()
         self._looked = time.monotonic()
 
     def often(self) -> None:
@@ -109,13 +107,21 @@ class Watch:
         if self.vault.is_sealed:
             vault_wiring.require_keeper().sealer(str(self.vault.uid), self.version.lock)
 
-    def _may(self, current: Vault) -> bool:
-        return RANK.get(role_of(self.principal, current), 0) >= RANK[self.role]
-
-    def _check_caller(self) -> None:
+    def _check_caller(self, current: Vault) -> None:
+        """The caller's role and key, in no more than one query beside that of the vault."""
         if self.principal.kind != "key":
             return
-        key = ApiKey.objects.filter(pk=self.principal.owner or 0).first()
+        key: ApiKey | None
+        if current.owner_id == self.principal.owner:
+            key, role = current.owner, "manager"
+        elif self.principal.may("manage"):
+            key, role = ApiKey.objects.filter(pk=self.principal.owner or 0).first(), "manager"
+        else:
+            grants = VaultGrant.objects.select_related("key").filter(_live(), vault=current)
+            grant = grants.filter(key=self.principal.owner).first()
+            key, role = (grant.key, grant.role) if grant is not None else (None, "")
+        if RANK.get(role, 0) < RANK[self.role]:
+            raise VaultError("Your grant has ended meanwhile.", code="not_authorized")
         if key is None or key.revoked_at or (key.expires_at and key.expires_at <= now()):
             raise VaultError("The key is no longer valid.", code="not_authorized")
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from engine.text.template import indexed_text
 from engine.types import Match, Mode, Vector
 from engine.vault import capacity, embedding
+from engine.vault.errors import VaultError
 from engine.vault.index import Document, VaultIndex, VectorCache
 from engine.vault.keeper import Figures, Slot
 from engine.vault.search import Found, VaultQuery, search
@@ -56,13 +57,18 @@ class SearchView:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An index that is ready. ``made`` vectors are new."""
+    """An index as far as it is ready. ``made`` vectors are new."""
 
     vault: Vault
     chunks: int
     embedded: int
     made: int
     model: str
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every chunk has a vector."""
+        return self.embedded == self.chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +137,26 @@ def look(watch: Watch, request: SearchRequest) -> SearchView:
     )
 
 
-def prepare(principal: Principal, reference: str) -> Prepared:
-    """Build the index of a vault with all vectors, so that the first search need not."""
+def prepare(
+    principal: Principal, reference: str, *, budget_s: float = embedding.BUDGET_S
+) -> Prepared:
+    """Build the index of a vault and its vectors, so that the first search need not.
+
+    What is not done within the budget is left to the next call.
+    """
     vault = access.find(principal, reference, "reader")
     watch = Watch(principal, vault)
     with vault_wiring.watching(watch):
         index, slot = indexed(watch)
         source = vault_wiring.source(vault)
         with slot.turn:
-            made = embedding.fill(index, source, check=watch)
+            before = index.embedded
+            try:
+                embedding.fill(index, source, check=watch, budget_s=budget_s)
+            except VaultError as error:
+                if error.reason != embedding.SPENT:
+                    raise
+            made = index.embedded - before
         watch()
     audit.record(
         principal,

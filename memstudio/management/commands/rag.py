@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
@@ -13,6 +14,9 @@ from memory.model_commands import ModelCommands
 from memstudio.cli import vaults
 from memstudio.cli.api import USAGE, Api, Refused
 from memstudio.cli.command import ApiCommand
+
+STEP_S: Final = 20
+"""Of so much work at a time one is told how far it is."""
 
 
 class Command(ApiCommand):
@@ -95,7 +99,15 @@ def _ask(api: Api, options: Mapping[str, Any]) -> Any:
 
 
 def _index(api: Api, options: Mapping[str, Any]) -> Any:
-    return vaults.call(api, "POST", options["vault"], "/index")
+    made = 0
+    while True:
+        body = {"budgetSeconds": STEP_S}
+        answer = vaults.call(api, "POST", options["vault"], "/index", body)
+        made += answer["made"]
+        if answer["complete"]:
+            return {**answer, "made": made}
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{answer['embedded']} of {answer['chunks']} vectors ")
 
 
 def _status(api: Api, options: Mapping[str, Any]) -> Any:
