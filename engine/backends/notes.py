@@ -19,6 +19,8 @@ from engine.net.strict_json import Json
 from engine.records import Changes, Draft, Record, to_moment, to_text
 
 MAX_FRONT: Final = 128 * 1024
+MOST_NUMBER: Final = 10**1000
+"""Hexadecimal and base 60 make integers of more digits than Python writes."""
 FRONT: Final = re.compile(
     r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -36,12 +38,21 @@ class Note:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Safe YAML without aliases, which can grow without bound."""
+    """Safe YAML without aliases, which can grow without bound, and without endless numbers."""
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.events.AliasEvent):
             raise yaml.YAMLError("aliases are not read")
         return super().compose_node(parent, index)
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        number: int = super().construct_yaml_int(node)
+        if abs(number) >= MOST_NUMBER:
+            raise yaml.YAMLError("a number that Python does not write")
+        return number
+
+
+_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_yaml_int)
 
 
 def parse(text: str) -> Note:
@@ -65,7 +76,7 @@ def dump(note: Note) -> str:
 
     Metadata that YAML would read otherwise (a very long name, ``1e+22``) becomes a text of JSON.
     """
-    fields = {name: _plain(value) for name, value in note.fields.items()}
+    fields = {name: plain(value) for name, value in note.fields.items()}
     text = _front(fields)
     if parse(text).fields != fields and METADATA in fields:
         text = _front({**fields, METADATA: json.dumps(fields[METADATA], ensure_ascii=False)})
@@ -164,16 +175,16 @@ def _metadata(value: Any) -> dict[str, Json]:
             return {}
     if not isinstance(value, dict):
         return {}
-    plain = _plain(value)
-    return plain if isinstance(plain, dict) else {}
+    found = plain(value)
+    return found if isinstance(found, dict) else {}
 
 
-def _plain(value: Any) -> Json:
+def plain(value: Any) -> Json:
     """YAML's values as those of JSON: dates become texts, and so do names."""
     if isinstance(value, dict):
-        return {str(name): _plain(inner) for name, inner in value.items()}
+        return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     if isinstance(value, datetime | date):
         return value.isoformat()
     return value if isinstance(value, _SCALARS) else str(value)

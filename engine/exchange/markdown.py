@@ -52,7 +52,7 @@ def record_of(path: str, text: str) -> dict[str, Any]:
     if others:
         metadata = record.get("metadata")
         known = metadata if isinstance(metadata, dict) else {}
-        record["metadata"] = {**_as_json(others), **known}
+        record["metadata"] = {**{name: notes.plain(others[name]) for name in others}, **known}
     if "key" not in record:
         record["key"] = path.removesuffix(SUFFIX)
     return record
@@ -89,11 +89,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "isoformat"):
         return value.isoformat()
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _as_json(fields: Mapping[str, Any]) -> dict[str, Any]:
-    as_json: dict[str, Any] = json.loads(json.dumps(fields, default=str))
-    return as_json
 
 
 def text_of(record: Mapping[str, Any]) -> str:

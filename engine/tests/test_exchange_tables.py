@@ -147,3 +147,25 @@ def test_an_empty_note_is_refused() -> None:
         for item in items(zipped({"a.md": "---\nx: 1\n---\n \n"}))
         if isinstance(item, Refused)
     ] == [Reason.NO_TEXT]
+
+
+@pytest.mark.parametrize(
+    ("front", "metadata"),
+    [
+        ("a: {2020-01-01: x}", {"a": {"2020-01-01": "x"}}),
+        ("a: {1: {true: [2020-01-01]}}", {"a": {"1": {"True": ["2020-01-01"]}}}),
+        ("a: 0x1f", {"a": 31}),
+    ],
+)
+def test_what_yaml_has_and_json_has_not_becomes_text(front: str, metadata: dict[str, Any]) -> None:
+    assert markdown.record_of("a.md", f"---\n{front}\n---\ntext")["metadata"] == metadata
+
+
+@pytest.mark.parametrize(
+    "number", ["0x" + "f" * 5000, "0b" + "1" * 5000, "1:" + "59:" * 3000 + "1"]
+)
+@pytest.mark.parametrize("name", ["a", "memory-key", "memory-session", "memory-metadata"])
+def test_a_number_without_end_leaves_front_matter_as_text(name: str, number: str) -> None:
+    text = f"---\n{name}: {number}\nb: c\n---\ntext"
+    assert markdown.record_of("a.md", text) == {"content": text, "key": "a"}
+    assert notes.to_record("a.md", notes.parse(text), notes.Facts()).content == text
