@@ -26,6 +26,10 @@ class StudioSession(APIKeyCookie):
 
     param_name = settings.SESSION_COOKIE_NAME
 
+    def _get_key(self, request: HttpRequest) -> str | None:
+        # Who brings no session at all is told that a key is needed, not that a token is.
+        return super()._get_key(request) if request.user.is_authenticated else None
+
     def authenticate(self, request: HttpRequest, key: str | None) -> Principal | None:
         """The principal of the session, or None."""
         user = request.user
