@@ -118,6 +118,27 @@ def test_texts_are_sent_only_to_who_may_read(api: Api) -> None:
     refusal(api("writer", "write").call("POST", "/api/webhooks", body), 403, "scope_missing")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"url": "https://elsewhere.example/hook"},
+        {"events": ["memory.created"]},
+        {"enabled": True},
+        {"includeContent": True},
+    ],
+    ids=str,
+)
+def test_who_may_not_read_has_no_texts_sent_elsewhere(api: Api, change: dict[str, Any]) -> None:
+    writer = api("writer", "write")
+    body = {"name": "app", "url": ADDRESS, "includeContent": True, "apiKeyId": "writer"}
+    made = api("manager", *SCOPES).call("POST", "/api/webhooks", body).json()
+    path = f"/api/webhooks/{made['id']}"
+    refusal(writer.call("PUT", path, change), 403, "scope_missing")
+    assert api("manager", *SCOPES).call("GET", path).json()["url"] == ADDRESS
+    without = writer.call("PUT", path, {**change, "includeContent": False})
+    assert without.status_code == 200, "as ids it may have them anywhere"
+
+
 def test_what_another_owner_has_is_404(api: Api, receiver: Receiver, work: Work) -> None:
     boss, alice = api("boss", *SCOPES), api("alice")
     made = _made(boss, url=receiver.url)

@@ -94,6 +94,9 @@ def update(principal: Principal, reference: str | uuid.UUID, changes: Mapping[st
     _check(principal, known)
     with transaction.atomic():
         hook = _find(principal, reference, lock=True)
+        if hook.include_content and known.get("include_content", True):
+            # Whoever says where texts are sent, or when, could as well read them.
+            access.require(principal, "read")
         if known.get("url", hook.url) != hook.url:
             hook.is_trusted = principal.may("manage")
         was_enabled = hook.is_enabled
