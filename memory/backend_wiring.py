@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings as django_settings
 
+from engine.providers.spec import is_ours
 from memory import backend_secrets
 from memory.models import ApiKey, EngineSettings
 from memory.stored_settings import Settings, normalise
@@ -33,7 +34,6 @@ LOCAL: Final = "sqlite"
 ALIASES: Final = frozenset({LOCAL, "local"})
 FRESH_S: Final = 1.0
 """How long a process may go by settings that another one has changed."""
-OUR_VARIABLES: Final = ("MEMORY_STUDIO_", "DATABASE_URL", "CELERY_", "REDIS_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def with_variables(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration with the key that ``apiKeyEnv`` names; our own secrets are none of these."""
     found = dict(config)
     name = found.get("apiKeyEnv")
-    if isinstance(name, str) and name and not name.startswith(OUR_VARIABLES):
+    if isinstance(name, str) and name and not is_ours(name):
         found["apiKey"] = os.environ.get(name, "").strip() or found.get("apiKey")
     return found
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from django.conf import settings as django_settings
 
 from engine.providers import catalogue
-from engine.providers.spec import OUR_VARIABLES, ProviderSpec, is_sendable, problems
+from engine.providers.spec import ProviderSpec, is_ours, is_sendable, problems
 from memory import secretbox
 from memory.backend_secrets import mask
 from memory.models import Provider
@@ -79,7 +79,7 @@ class Entry:
 def key_of(spec: ProviderSpec) -> str:
     """The credential of a provider: as it is given, or from the variable that is named."""
     key = spec.api_key
-    if not key and spec.key_variable and not spec.key_variable.startswith(OUR_VARIABLES):
+    if not key and spec.key_variable and not is_ours(spec.key_variable):
         key = os.environ.get(spec.key_variable, "").strip()
     return key if is_sendable(key) else ""
 

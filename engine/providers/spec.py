@@ -25,8 +25,12 @@ MAX_KEY: Final = 4096
 MAX_VARIABLE: Final = 200
 MAX_MODELS: Final = 200
 MAX_MODEL: Final = 200
-OUR_VARIABLES: Final = ("MEMORY_STUDIO_", "DATABASE_URL", "CELERY_", "REDIS_")
-"""Beginnings of variables that hold our own secrets, which are sent to nobody."""
+OUR_VARIABLES: Final = (
+    *("MEMORY_STUDIO_", "DATABASE_URL", "CELERY_", "REDIS_", "POSTGRES_", "PGPASS", "DJANGO_"),
+    *("OTEL_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"),
+)
+"""Beginnings of variables that hold our own secrets, which are sent to nobody: those of the
+studio, its database and broker, the collector of traces and the proxies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,12 @@ def _variable(name: str) -> str:
         return ""
     if len(name) > MAX_VARIABLE or not VARIABLE.fullmatch(name):
         return "bad_variable"
-    return "our_variable" if name.startswith(OUR_VARIABLES) else ""
+    return "our_variable" if is_ours(name) else ""
+
+
+def is_ours(variable: str) -> bool:
+    """Whether a variable may hold a secret of our own; some are read in small letters too."""
+    return variable.upper().startswith(OUR_VARIABLES)
 
 
 def _models(models: tuple[str, ...]) -> str:

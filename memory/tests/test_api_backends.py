@@ -154,11 +154,12 @@ def test_a_key_may_come_from_a_variable(manager: Any, monkeypatch: pytest.Monkey
     assert headers["Authorization"] == "Bearer from-the-environment"
 
 
+@pytest.mark.parametrize("name", ["MEMORY_STUDIO_SECRET_KEY", "PGPASSWORD", "https_proxy"])
 def test_our_own_secrets_are_no_keys_of_backends(
-    manager: Any, monkeypatch: pytest.MonkeyPatch
+    manager: Any, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setenv("MEMORY_STUDIO_SECRET_KEY", "ours")
-    config = {"baseUrl": "https://evil.test", "apiKeyEnv": "MEMORY_STUDIO_SECRET_KEY"}
+    monkeypatch.setenv(name, "ours")
+    config = {"baseUrl": "https://evil.test", "apiKeyEnv": name}
     put(manager, backendConfigs={"brain": config})
     assert "Authorization" not in backend_wiring.plan().configs["brain"].address.headers
 
