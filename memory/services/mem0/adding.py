@@ -62,7 +62,7 @@ def add(principal: Principal, offer: Offer) -> Added:
         raise Invalid(
             _("There is no text in it."), fields={"messages": _("There is no text in it.")}
         )
-    kept = infer(principal, said) if offer.infer else Inferred(tuple(said))
+    kept = infer(said) if offer.infer else Inferred(tuple(said))
     drafts = [_draft(offer, turn) for turn in kept.turns]
     for draft in drafts:
         check(draft)
