@@ -25,6 +25,9 @@ ALWAYS: Final = (401, 403, 503)
 OF_CHANGES: Final = (404, 409, 422)
 WITH_INPUT: Final = (404, 422)
 WITH_BODY: Final = (400, 413)
+OF_VAULTS: Final = (409,)
+"""What is in a vault cannot be read while it is locked."""
+VAULT: Final = "/{vault}"
 _REF: Final = "#/components/{kind}/{name}"
 
 
@@ -42,9 +45,9 @@ class StudioApi(NinjaAPI):
         parts = document["components"]
         parts["schemas"] |= shapes.pop("$defs") | {"ErrorBody": shapes}
         parts["responses"] = {name: _response(text) for name, text in REFUSALS.values()}
-        for methods in document["paths"].values():
+        for path, methods in document["paths"].items():
             for method, operation in methods.items():
-                _tell_refusals(method, operation)
+                _tell_refusals(path, method, operation)
                 _tell_body(operation)
         return document
 
@@ -54,9 +57,11 @@ def _response(text: str) -> dict[str, Any]:
     return {"description": text, "content": {"application/json": {"schema": shape}}}
 
 
-def _tell_refusals(method: str, operation: dict[str, Any]) -> None:
+def _tell_refusals(path: str, method: str, operation: dict[str, Any]) -> None:
     """Add what one route may refuse, unless it tells that status itself."""
     told = set(ALWAYS)
+    if VAULT in path:
+        told |= set(OF_VAULTS)
     if method != "get":
         told |= set(OF_CHANGES)
     if operation.get("parameters") or "requestBody" in operation:
