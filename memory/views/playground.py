@@ -8,6 +8,7 @@ from django.http import HttpResponse
 
 from engine.types import Match, Mode
 from memory.errors import Invalid
+from memory.extraction_forms import TurnForm
 from memory.forms import PlaygroundForm
 from memory.gateway_forms import request_form
 from memory.models import ApiKey
@@ -34,6 +35,7 @@ def index(request: StudioRequest) -> HttpResponse:
         "form": form,
         "owner_name": _owner_name(owners(request), owner),
         "result": None,
+        "turn_form": TurnForm(auto_id="turn-%s"),
     }
     if form.is_valid():
         try:

@@ -248,7 +248,7 @@
 
   on("afterSwap", ({ target }) => {
     if (target.id === "dialog") fillDialog();
-    if (!find("#memories-main")) return;
+    if (!find("#memories-main, #inbox-main")) return;
     markOpen();
     countPicked();
     if (target.id === "memories-peek" && panel()) find("#peek-title").focus();
@@ -270,7 +270,7 @@
     if (wrong) {
       unfold(wrong);
       wrong.focus();
-    } else if (/^memor(ies|y)-/.test(target.id)) settleList();
+    } else if (/^(memor(ies|y)|inbox)-/.test(target.id)) settleList();
     else regain();
   });
 
@@ -333,6 +333,8 @@
     n: () => click("#new"),
     e: () => click("[data-edit]", activeRow()),
     x: () => click(".pick-row", activeRow()),
+    a: () => click("[data-accept]", activeRow()),
+    r: () => click("[data-reject]", activeRow()),
     g: () => (going = Date.now()),
   };
 
