@@ -247,7 +247,9 @@ def _remote_reranker(service: Service, client: HttpClient) -> Reranker:
 def _remote_generator(service: Service, client: HttpClient) -> TextGenerator:
     from engine.vault.generator import GenerationEndpoint, RemoteGenerator
 
-    endpoint = GenerationEndpoint(service.url, service.model, service.protocol, _key(service))
+    endpoint = GenerationEndpoint(
+        service.url, service.model, service.protocol, _key(service), service.json_mode
+    )
     limits = replace(_limits(), max_bytes=GENERATION_BYTES)
     return RemoteGenerator(endpoint, client=client, limits=limits)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from engine.net.client import HttpClient, Limits
 from engine.net.policy import STRICT
 from engine.testing.fake_provider import Answer, Provider, json_answer, serving
 from engine.types import Health
-from engine.vault.ask import Evidence, ask, messages
+from engine.vault.ask import Evidence, ask, messages, schema
 from engine.vault.errors import VaultError
 from engine.vault.generator import GenerationEndpoint, RemoteGenerator
 
@@ -46,7 +47,10 @@ def generator(
 ) -> RemoteGenerator:
     client = HttpClient(POLICY, wait=lambda seconds: None, limits=Limits())
     url = str(options.get("url", f"http://127.0.0.1:{provider.port}/v1/x"))
-    return RemoteGenerator(GenerationEndpoint(url, "m", protocol, "secret-key"), client=client)
+    return RemoteGenerator(
+        GenerationEndpoint(url, "m", protocol, "secret-key", str(options.get("json_mode", "off"))),
+        client=client,
+    )
 
 
 def chat(content: object, reason: str = "stop") -> Answer:
@@ -113,6 +117,38 @@ def test_a_compatible_service_gets_messages_and_a_bearer_key_and_nothing_else(
     assert request.path == "/v1/x"
     assert request.headers["authorization"] == "Bearer secret-key"
     assert set(request.json()) == {"model", "messages"}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "mode", "sent"),
+    [
+        ("compatible", "off", None),
+        ("compatible", "json_object", {"type": "json_object"}),
+        (
+            "compatible",
+            "json_schema",
+            {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "strict": True, "schema": schema(["S1", "S2"])},
+            },
+        ),
+        ("gemini", "off", None),
+        ("gemini", "json_schema", schema(["S1", "S2"])),
+    ],
+)
+def test_a_service_is_asked_for_json_as_it_is_configured(
+    provider: Provider, protocol: str, mode: str, sent: object
+) -> None:
+    is_gemini = protocol == "gemini"
+    provider.respond = lambda request: gemini([{"text": GOOD}]) if is_gemini else chat(GOOD)
+    ask("How long?", EVIDENCE, generator(provider, protocol, json_mode=mode))
+    body: dict[str, Any] = provider.requests[0].json()
+    told = (
+        body["generationConfig"].get("responseJsonSchema")
+        if is_gemini
+        else body.get("response_format")
+    )
+    assert told == sent
 
 
 def test_gemini_gets_its_own_shape_and_header_and_its_thoughts_are_left_out(

@@ -26,6 +26,7 @@ MAX_THREADS: Final = 256
 MAX_DIMENSIONS: Final = 16_384
 MAX_SECONDS: Final = 86_400
 MODEL_DIR: Final = "./models/embeddinggemma"
+JSON_MODES: Final = ("off", "json_object", "json_schema")
 PROTOCOLS: Final = {
     "embedding": ("gemini", "compatible"),
     "generation": ("gemini", "compatible"),
@@ -44,6 +45,9 @@ class Service:
     model: str
     api_key_env: str = ""
     dimensions: int | None = None
+    json_mode: str = "off"
+    """Of generation: how the service is asked for JSON, ``off``, ``json_object``,
+    ``json_schema``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ def _service(name: str, value: object, policy: UrlPolicy) -> Service:
     for key in ("protocol", "url", "model"):
         if not table.get(key):
             raise ConfigInvalid(f"{where}.{key}", "this is needed", code="missing")
-    checks = SERVICE if name == "embedding" else {k: SERVICE[k] for k in SERVICE if k != DIMENSIONS}
+    checks = {key: SERVICE[key] for key in SERVICE if OWN.get(key, name) == name}
     given = _checked(where, table, checks)
     allowed = PROTOCOLS[name]
     if given["protocol"] not in allowed:
@@ -168,6 +172,12 @@ def _flag(where: str, value: object) -> bool:
     return value
 
 
+def _json_mode(where: str, value: object) -> str:
+    if _text(where, value) not in JSON_MODES:
+        raise ConfigInvalid(where, " or ".join(JSON_MODES), code="json_mode")
+    return str(value)
+
+
 def _env_name(where: str, value: object) -> str:
     if not ENV_NAME.fullmatch(_text(where, value)):
         raise ConfigInvalid(where, "this names no environment variable", code="env_name")
@@ -204,13 +214,15 @@ def _seconds(where: str, value: object) -> float:
     return float(value)
 
 
-DIMENSIONS: Final = "dimensions"
+OWN: Final = {"dimensions": "embedding", "json_mode": "generation"}
+"""Names that only one service has."""
 SERVICE: Final[dict[str, Check]] = {
     "protocol": _text,
     "url": _text,
     "model": _text,
     "api_key_env": _env_name,
-    DIMENSIONS: _whole(1, MAX_DIMENSIONS),
+    "dimensions": _whole(1, MAX_DIMENSIONS),
+    "json_mode": _json_mode,
 }
 HTTP: Final[dict[str, Check]] = {
     "use_env_proxy": _flag,

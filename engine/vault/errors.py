@@ -28,8 +28,8 @@ class ConfigInvalid(EngineError):
     """A ``[rag]`` table is not as it must be. ``key`` is the dotted name of the culprit.
 
     Codes: ``unknown_key``, ``type``, ``out_of_range``, ``retries_out_of_range``, ``protocol``,
-    ``env_name``, ``missing``, ``malformed``, the reasons of ``UrlBlocked`` and the codes of
-    ``configured_proxy``.
+    ``json_mode``, ``env_name``, ``missing``, ``malformed``, the reasons of ``UrlBlocked`` and the
+    codes of ``configured_proxy``.
     """
 
     code = "config_invalid"

@@ -32,6 +32,7 @@ class GenerationEndpoint:
     model: str
     protocol: str = "compatible"
     api_key: str | None = field(default=None, repr=False)
+    json_mode: str = "off"
 
 
 class RemoteGenerator:
@@ -58,8 +59,26 @@ class RemoteGenerator:
         ``upstream_error``, ``redirect_refused``, ``timeout``, ``url_policy``,
         ``device_only_vault``.
         """
+        return self._write(messages, max_tokens, None)
+
+    def generate_json(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object]
+    ) -> str:
+        """The same, with the service asked for JSON of a schema as far as ``json_mode`` says.
+
+        What comes back is not checked here.
+        """
+        return self._write(messages, 0, schema)
+
+    def _write(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        max_tokens: int,
+        schema: Mapping[str, object] | None,
+    ) -> str:
         is_gemini = self._endpoint.protocol == "gemini"
-        body = (_gemini_body if is_gemini else self._body)(messages, max_tokens)
+        build = self._gemini_body if is_gemini else self._body
+        body = build(messages, max_tokens, schema)
         try:
             answer = self._client.post_json(
                 self._endpoint.url, body, headers=self._headers(), limits=self._limits
@@ -80,14 +99,39 @@ class RemoteGenerator:
             return {"x-goog-api-key": key}
         return {"Authorization": f"Bearer {key}"}
 
-    def _body(self, messages: Sequence[Mapping[str, str]], max_tokens: int) -> dict[str, object]:
+    def _body(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        max_tokens: int,
+        schema: Mapping[str, object] | None,
+    ) -> dict[str, object]:
         body: dict[str, object] = {
             "model": self._endpoint.model,
             "messages": [dict(message) for message in messages],
         }
         if max_tokens:
             body["max_tokens"] = max_tokens
+        mode = self._endpoint.json_mode
+        # Some servers refuse the field, or one of its kinds: nothing is sent unless asked for.
+        if schema is not None and mode == "json_object":
+            body["response_format"] = {"type": mode}
+        elif schema is not None and mode == "json_schema":
+            named = {"name": "answer", "strict": True, "schema": dict(schema)}
+            body["response_format"] = {"type": mode, "json_schema": named}
         return body
+
+    def _gemini_body(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        max_tokens: int,
+        schema: Mapping[str, object] | None,
+    ) -> dict[str, object]:
+        config: dict[str, object] = {"responseMimeType": "application/json"}
+        if schema is not None and self._endpoint.json_mode == "json_schema":
+            config["responseJsonSchema"] = dict(schema)
+        if max_tokens:
+            config["maxOutputTokens"] = max_tokens
+        return _gemini_turns(messages) | {"generationConfig": config}
 
 
 def failed(error: UrlBlocked | HttpFailed, codes: Mapping[str, str] = CODES) -> VaultError:
@@ -98,10 +142,7 @@ def failed(error: UrlBlocked | HttpFailed, codes: Mapping[str, str] = CODES) -> 
     return VaultError(str(error), code=codes.get(error.code, "upstream_error"), reason=error.code)
 
 
-def _gemini_body(messages: Sequence[Mapping[str, str]], max_tokens: int) -> dict[str, object]:
-    config: dict[str, object] = {"responseMimeType": "application/json"}
-    if max_tokens:
-        config["maxOutputTokens"] = max_tokens
+def _gemini_turns(messages: Sequence[Mapping[str, str]]) -> dict[str, object]:
     rules = [{"text": message["content"]} for message in messages if message["role"] == "system"]
     turns = [
         {
@@ -111,8 +152,8 @@ def _gemini_body(messages: Sequence[Mapping[str, str]], max_tokens: int) -> dict
         for message in messages
         if message["role"] != "system"
     ]
-    body: dict[str, object] = {"contents": turns, "generationConfig": config}
-    return {"systemInstruction": {"parts": rules}, **body} if rules else body
+    found: dict[str, object] = {"contents": turns}
+    return {"systemInstruction": {"parts": rules}, **found} if rules else found
 
 
 def _compatible_text(answer: Json) -> str:
