@@ -118,7 +118,9 @@ def source(vault: Vault) -> EmbeddingSource:
     if remote is not None:
         key = ("embedding", vault.is_device_only)
         return cast(EmbeddingSource, _served(key, vault, remote, _remote_source))
-    name, dim = _model_of(vault), vault.embedding_dim
+    name = _model_of(vault)
+    # A length is one of the model that was chosen, not of one that stands in for it.
+    dim = vault.embedding_dim if vault.embedding_model or name == GEMMA else None
     with _lock:
         if (name, dim) not in _sources:
             try:

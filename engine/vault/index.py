@@ -7,6 +7,7 @@ Nothing of it is written anywhere. Keyword scores are those of FTS5 over the ana
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -78,6 +79,7 @@ class VectorCache:
         self.changes = 0
         """Grows whenever a vector comes or goes."""
         self._held: dict[str, Vector] = {}
+        self._lock = threading.RLock()
 
     @property
     def held(self) -> Mapping[str, Vector]:
@@ -86,29 +88,40 @@ class VectorCache:
 
     def enter(self, signature: Signature) -> Mapping[str, Vector]:
         """What is held of a space; from now on the vectors are of this one."""
-        if self.signature != signature:
-            self.signature, self._held = signature, {}
-            self.changes += 1
-        return self._held
+        with self._lock:
+            if self.signature != signature:
+                self.signature, self._held = signature, {}
+                self.changes += 1
+            return self._held
 
     def put(self, signature: Signature, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors of a space."""
-        self.enter(signature)
-        self._held = {**self._held, **vectors}
-        self.changes += 1
+        with self._lock:
+            self.enter(signature)
+            self._held = {**self._held, **vectors}
+            self.changes += 1
 
     def keep_only(self, hashes: Iterable[str]) -> None:
         """Forget the vectors of texts that are no more."""
         wanted = set(hashes)
-        self._held = {name: vector for name, vector in self._held.items() if name in wanted}
-        self.changes += 1
+        with self._lock:
+            self._held = {name: vector for name, vector in self._held.items() if name in wanted}
+            self.changes += 1
 
-    def lay_out(self, hashes: Sequence[str]) -> Matrix:
-        """One matrix of the vectors of these texts; what is held becomes a part of it."""
-        matrix: Matrix = np.stack([self._held[name] for name in hashes])
-        # Views, so that each vector is in memory once.
-        self._held = {**self._held, **dict(zip(hashes, matrix, strict=True))}
-        return matrix
+    def lay_out(self, hashes: Sequence[str]) -> tuple[int, list[int], Matrix]:
+        """The vectors of texts as one matrix; what is held becomes a part of it.
+
+        Answers ``changes``, the places of the texts that have a vector, and these as rows.
+        """
+        with self._lock:
+            places = [place for place, name in enumerate(hashes) if name in self._held]
+            if not places:
+                return self.changes, [], np.zeros((0, 1), np.float32)
+            matrix: Matrix = np.stack([self._held[hashes[place]] for place in places])
+            # Views, so that each vector is in memory once.
+            for place, row in zip(places, matrix, strict=True):
+                self._held[hashes[place]] = row
+            return self.changes, places, matrix
 
 
 class VaultIndex:
@@ -228,13 +241,9 @@ class VaultIndex:
         """Chunks that have a vector (from 0), and the vectors as rows."""
         found = self._laid_out
         if found is None or found[0] != self.vectors.changes:
-            held, changes = self.vectors.held, self.vectors.changes
-            rows = [
-                place for place, chunk in enumerate(self.chunks) if chunk.passage.text_hash in held
-            ]
-            hashes = [self.chunks[place].passage.text_hash for place in rows]
-            matrix = self.vectors.lay_out(hashes) if rows else np.zeros((0, 1), np.float32)
-            found = self._laid_out = (changes, np.array(rows, np.int64), matrix)
+            hashes = [chunk.passage.text_hash for chunk in self.chunks]
+            changes, places, matrix = self.vectors.lay_out(hashes)
+            found = self._laid_out = (changes, np.array(places, np.int64), matrix)
         return found[1], found[2]
 
     def _accepted(self, query: str, match: Match, cards_only: bool) -> Mask:

@@ -55,9 +55,11 @@ class _Session:
 
 @dataclass(eq=False, slots=True)
 class Slot:
-    """The room of one vault's index. ``turn`` is held while it is built or filled."""
+    """The room of one vault's index. ``turn`` is held while it is built, ``filling`` while its
+    missing vectors are made: that may take minutes, and searches by words go on."""
 
     turn: threading.RLock = field(default_factory=threading.RLock)
+    filling: threading.RLock = field(default_factory=threading.RLock)
     vectors: VectorCache = field(default_factory=VectorCache)
     version: Version | None = None
     index: VaultIndex | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from memory.services import housekeeping
 from memory.services.vaults import assets, lifecycle, searching
 from memory.services.vaults.assets import AssetDraft
 from memory.tests.asking import days_ago
-from memory.tests.vaults import opened, query, sealed
+from memory.tests.vaults import closing, opened, query, sealed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MARKER = "Zyx7MARKER"
@@ -69,6 +71,22 @@ def test_the_same_source_again_makes_a_revision_or_nothing(alice: Principal) -> 
     assert [row.revision for row in assets.revisions(alice, "notes", str(first.asset.pk))] == [1]
     with pytest.raises(NotFound):
         assets.read(alice, "notes", str(first.asset.pk), 7)
+
+
+def test_one_source_may_be_a_card_and_a_memory(alice: Principal) -> None:
+    vault = opened(alice)
+    for kind in ("card", "memory", "card"):
+        assets.put(alice, "library", AssetDraft(f"as {kind}", "t", kind, source="a.md"))
+    assert sorted(vault.assets.values_list("kind", flat=True)) == ["card", "memory"]
+
+
+def test_writers_of_a_source_at_once_make_one_card(alice: Principal) -> None:
+    vault = opened(alice)
+    acts = [partial(ingest, alice, vault, f"Text {number}.") for number in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(lambda act: closing(act)(), acts))
+    assert sorted(stored.outcome for stored in results) == ["created", *["revised"] * 3]
+    assert vault.assets.get().revision == 4
 
 
 def test_unchanged_chunks_of_a_revision_keep_their_hash_and_vector(alice: Principal) -> None:

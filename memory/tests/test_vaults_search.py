@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ from engine.errors import InvalidQuery
 from engine.testing.fake_provider import Answer, json_answer, serving
 from engine.types import Match, Mode
 from engine.vault.errors import VaultError
+from engine.vault.index import VaultIndex, VectorCache
+from engine.vault.keeper import Version
 from memory import vault_wiring
 from memory.models import Vault
 from memory.principal import Principal
@@ -18,6 +22,7 @@ from memory.services.vaults import assets, grants, lifecycle, searching
 from memory.services.vaults.assets import AssetDraft
 from memory.tests.vaults import (
     PASSPHRASE,
+    closing,
     configure,
     fill,
     meanwhile,
@@ -125,6 +130,42 @@ def test_a_model_that_is_not_installed_leaves_keyword_search_working(
         searching.find(alice, query(vault))
     assert refused.value.code == "model_not_installed"
     assert searching.find(alice, query(vault, mode=Mode.KEYWORD)).found
+
+
+def test_a_length_of_vectors_is_that_of_the_model_that_was_chosen(
+    alice: Principal, vault: Vault
+) -> None:
+    lifecycle.update(alice, "notes", {"embedding_dim": 256})
+    assert searching.find(alice, query(vault, mode=Mode.VECTOR)).found
+
+
+def test_a_lock_of_one_vault_does_not_fail_a_search_of_another(
+    alice: Principal, vault: Vault
+) -> None:
+    other = opened(alice)
+    fill(alice, other)
+    building, go = threading.Event(), threading.Event()
+
+    def slowly(vectors: VectorCache) -> VaultIndex:
+        building.set()
+        assert go.wait(20)
+        return VaultIndex([], vectors)
+
+    def build() -> str:
+        try:
+            vault_wiring.keeper().index(str(other.uid), Version(0, 0, 0), slowly)
+        except VaultError as error:
+            return error.code
+        return ""
+
+    with ThreadPoolExecutor(2) as threads:
+        built = threads.submit(build)
+        assert building.wait(20)
+        found = threads.submit(closing(lambda: searching.find(alice, query(other))))
+        lifecycle.lock(alice, "notes")
+        go.set()
+        assert built.result(20) == "cancelled"
+        assert found.result(20).found
 
 
 def test_limits_are_refused(alice: Principal, vault: Vault) -> None:

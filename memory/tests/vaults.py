@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from django.db import connection
 
@@ -19,6 +19,7 @@ from memory.services.vaults.assets import AssetDraft
 from memory.services.vaults.lifecycle import VaultDraft
 from memory.services.vaults.searching import SearchRequest
 
+T = TypeVar("T")
 PASSPHRASE: Final = "correct horse battery"
 REFUNDS: Final = "Refunds are paid within seven days. 退款在七天内完成。"
 SHIPPING: Final = "We ship worldwide; parcels arrive within a week."
@@ -76,17 +77,26 @@ def writes(content: str = WRITTEN) -> Callable[[Request], Answer]:
     return lambda request: json_answer({"choices": [choice]})
 
 
+def closing(act: Callable[[], T]) -> Callable[[], T]:
+    """What a thread of its own does, which leaves no connection behind."""
+
+    def done() -> T:
+        try:
+            return act()
+        finally:
+            connection.close()
+
+    return done
+
+
 def meanwhile(
     act: Callable[[], object], answer: Callable[[Request], Answer]
 ) -> Callable[[Request], Answer]:
     """A service during whose work something happens, in a thread of its own."""
 
     def respond(request: Request) -> Answer:
-        try:
-            act()
-            return answer(request)
-        finally:
-            connection.close()
+        closing(act)()
+        return answer(request)
 
     return respond
 

@@ -18,6 +18,7 @@ from memory.errors import Forbidden, NotFound
 from memory.models import ApiKey, Vault, VaultGrant
 from memory.principal import Principal
 from memory.services import access
+from memory.services.drafts import is_storable
 
 RANK: Final = {"reader": 1, "writer": 2, "manager": 3}
 NEEDS: Final = {"reader": "read", "writer": "write", "manager": "write"}
@@ -130,7 +131,7 @@ def _named(rows: QuerySet[Vault], reference: str) -> Vault | None:
     try:
         return rows.filter(uid=uuid.UUID(reference)).first()
     except ValueError:
-        found = list(rows.filter(name=reference)[:2])
+        found = list(rows.filter(name=reference)[:2]) if is_storable(reference) else []
     # Two owners may have vaults of one name: then only the id tells which is meant.
     return found[0] if len(found) == 1 else None
 

@@ -80,6 +80,7 @@ def put(principal: Principal, reference: str, draft: AssetDraft) -> Stored:
     content = _checked(draft)
     contents = Contents(vault)
     with transaction.atomic():
+        take_turn(vault)
         stored = _put(principal, vault, contents, draft.kind, content)
         if stored.outcome != "unchanged":
             _changed(vault)
@@ -96,7 +97,8 @@ def revise(
     vault = access.find(principal, reference, "writer")
     contents = Contents(vault)
     with transaction.atomic():
-        row = _row(vault, asset_id, lock=True)
+        take_turn(vault)
+        row = _row(vault, asset_id)
         before = contents.whole(row)
         draft = AssetDraft(
             body=changes.get("body", before.body),
@@ -177,7 +179,8 @@ def delete(principal: Principal, reference: str, asset_id: str, *, purge: bool =
     """Put an asset in the trash, out of the index at once; ``purge`` erases it for good."""
     vault = access.find(principal, reference, "writer")
     with transaction.atomic():
-        row = _row(vault, asset_id, lock=True, trashed=purge)
+        take_turn(vault)
+        row = _row(vault, asset_id, trashed=purge)
         if purge:
             row.delete()
         else:
@@ -193,7 +196,8 @@ def restore(principal: Principal, reference: str, asset_id: str) -> VaultAsset:
     """Bring an asset back from the trash."""
     vault = access.find(principal, reference, "writer")
     with transaction.atomic():
-        row = _row(vault, asset_id, lock=True, trashed=True)
+        take_turn(vault)
+        row = _row(vault, asset_id, trashed=True)
         others = vault.assets.filter(trashed_at__isnull=True, source_key=row.source_key)
         if row.source_key and others.exclude(pk=row.pk).exists():
             # Its source was read again meanwhile: what came back is a thing of its own.
@@ -206,6 +210,11 @@ def restore(principal: Principal, reference: str, asset_id: str) -> VaultAsset:
     return row
 
 
+def take_turn(vault: Vault) -> None:
+    """Have the writers of a vault follow one another, inside of the caller's transaction."""
+    Vault.objects.select_for_update().get(pk=vault.pk)
+
+
 def replace(principal: Principal, contents: Contents, row: VaultAsset, content: Content) -> Outcome:
     """Give an asset other texts, inside of the caller's transaction."""
     return _replace(principal, contents, row, contents.whole(row), content).outcome
@@ -214,10 +223,10 @@ def replace(principal: Principal, contents: Contents, row: VaultAsset, content: 
 def _put(
     principal: Principal, vault: Vault, contents: Contents, kind: str, content: Content
 ) -> Stored:
-    key = contents.source_key(content.source)
+    key = contents.source_key(kind, content.source)
     known = vault.assets.filter(trashed_at__isnull=True, source_key=key) if key else None
-    row = known.select_for_update().first() if known is not None else None
-    if row is not None and row.kind == kind:
+    row = known.first() if known is not None else None
+    if row is not None:
         return _replace(principal, contents, row, contents.whole(row), content)
     moment = now()
     row = VaultAsset(vault=vault, kind=kind, created_at=moment, updated_at=moment)
@@ -251,10 +260,9 @@ def _replace(
     return Stored(row, after, "revised")
 
 
-def _row(vault: Vault, asset_id: str, *, lock: bool = False, trashed: bool = False) -> VaultAsset:
-    rows = vault.assets.select_for_update() if lock else vault.assets.all()
+def _row(vault: Vault, asset_id: str, *, trashed: bool = False) -> VaultAsset:
     try:
-        row = rows.filter(pk=uuid.UUID(str(asset_id))).first()
+        row = vault.assets.filter(pk=uuid.UUID(str(asset_id))).first()
     except ValueError:
         row = None
     if row is None or (row.trashed_at is not None and not trashed):

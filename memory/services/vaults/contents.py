@@ -52,17 +52,22 @@ class Contents:
             keeper = vault_wiring.require_keeper()
             self._sealer = keeper.sealer(self._vault, vault.lock_generation)
 
-    def source_key(self, source: str) -> str:
-        """What stands for a source in the row; empty for none. A sealed vault's tells nothing."""
+    def source_key(self, kind: str, source: str) -> str:
+        """What stands for a source in the row of a kind; empty for none.
+
+        That of a sealed vault tells nobody without the key which source it is.
+        """
         if not source:
             return ""
+        named = f"{kind}\0{source}"
         if self._sealer is not None:
-            return self._sealer.digest(source)
-        return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+            return self._sealer.digest(named)
+        return hashlib.sha256(named.encode("utf-8", "surrogatepass")).hexdigest()
 
     def write(self, row: VaultAsset, content: Content) -> None:
         """Put the texts into an unsaved row, for its present revision."""
-        row.size, row.source_key = content.size, self.source_key(content.source)
+        row.size = content.size
+        row.source_key = self.source_key(row.kind, content.source)
         head = {"meta": dict(content.meta), "source": content.source}
         if self._sealer is not None:
             whole = json.dumps({"title": content.title, **head}, ensure_ascii=False)

@@ -14,6 +14,7 @@ from memory.models import Vault, VaultGrant
 from memory.principal import Principal
 from memory.services import access as owners
 from memory.services import audit
+from memory.services.drafts import is_storable
 from memory.services.vaults import access
 
 
@@ -59,6 +60,8 @@ def give(
 def revoke(principal: Principal, reference: str, key: str) -> None:
     """End a key's grant at once, also for work that runs."""
     vault = access.find(principal, reference, "manager")
+    if not is_storable(key):
+        raise NotFound(_("This key has no grant."))
     holder = owners.find(key)
     with transaction.atomic():
         count, _rows = vault.grants.filter(key=holder).delete()

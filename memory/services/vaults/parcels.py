@@ -83,6 +83,7 @@ def read(
     with transaction.atomic():
         vault, made = _vault(principal, head, passphrase, destination)
         try:
+            assets.take_turn(vault)
             counts = _receive(principal, vault, records)
         except Exception:
             if made is not None:

@@ -149,7 +149,7 @@ def prepare(
     with vault_wiring.watching(watch):
         index, slot = indexed(watch)
         source = vault_wiring.source(vault)
-        with slot.turn:
+        with slot.filling:
             before = index.embedded
             try:
                 embedding.fill(index, source, check=watch, budget_s=budget_s)
@@ -189,9 +189,16 @@ def status(principal: Principal, reference: str) -> Status:
 
 def indexed(watch: Watch) -> tuple[VaultIndex, Slot]:
     """The index of a vault as it is now; built once, whoever else waits for it."""
-    vault = watch.vault
+    uid, keeper, build = str(watch.vault.uid), vault_wiring.keeper(), partial(_built, watch)
     watch()
-    found = vault_wiring.keeper().index(str(vault.uid), watch.version, partial(_built, watch))
+    try:
+        found = keeper.index(uid, watch.version, build)
+    except VaultError as error:
+        if error.code != "cancelled":
+            raise
+        # A lock erases the indexes of every vault, one that is being built too.
+        watch()
+        found = keeper.index(uid, watch.version, build)
     watch()
     return found
 
@@ -224,7 +231,7 @@ def _documents(watch: Watch) -> Iterator[Document]:
 def _query_vector(watch: Watch, index: VaultIndex, slot: Slot, text: str) -> Vector:
     """The query's vector, after seeing to it that every chunk has one of the same space."""
     source = vault_wiring.source(watch.vault)
-    with slot.turn:
+    with slot.filling:
         embedding.fill(index, source, check=watch)
     watch()
     return embedding.query_vector(source, text)
