@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import busy_studio, read_by_id, watching
+from benchmarks import busy_studio, gateway, read_by_id, watching
 from benchmarks.speed import main as speed
 from benchmarks.speed import record
 
 BENCHMARKS = {
     "speed": speed.main,
     "busy-studio": busy_studio.main,
+    "gateway": gateway.main,
     "read-by-id": read_by_id.main,
     "record": record.record,
     "watching": watching.main,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import anthropic
@@ -195,6 +196,38 @@ def test_five_hundred_streams_at_once_complete(world: World) -> None:
 
 def _failed(task: asyncio.Task[str]) -> bool:
     return task.done() and task.exception() is not None
+
+
+def test_what_is_said_in_one_session_is_known_in_another(tmp_path: Path) -> None:
+    with serving_models() as upstream:
+        configure(tmp_path, lab=upstream.url)
+        with serving(tmp_path) as studio:
+            world = World(studio, upstream, switched_on(studio))
+            with world.openai as client:
+                said = client.chat.completions.with_raw_response.create(
+                    model="small",
+                    messages=[{"role": "user", "content": f"{DARK}."}],
+                    extra_headers={"x-session-id": "monday"},
+                )
+                ids = _learnt(world, said.headers["x-memory-trace-id"])
+                asked = client.chat.completions.with_raw_response.create(
+                    model="small", messages=ASKED, extra_headers={"x-session-id": "tuesday"}
+                )
+    assert DARK in sent(world)
+    assert (said.headers["x-memory-injected"], asked.headers["x-memory-injected"]) == ("0", "1")
+    assert len(ids) == 1
+
+
+def _learnt(world: World, trace_id: str) -> list[str]:
+    """What a chat taught, once its job has run."""
+    key = {"Authorization": f"Bearer {world.secret}"}
+    with httpx2.Client(base_url=world.studio.url, headers=key, timeout=60) as http:
+        for _ in range(600):
+            found = http.get(f"/api/traces/{trace_id}")
+            if found.status_code == 200 and found.json()["learnt"]:
+                return list(found.json()["learnt"])
+            Event().wait(0.05)
+    raise AssertionError("nothing was learnt")
 
 
 def test_a_real_small_model_is_given_the_memory(tmp_path: Path) -> None:
