@@ -41,6 +41,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "memstudio.csp.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "memstudio.uncached.Uncached",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -247,6 +247,19 @@ def test_a_refusal_from_outside_the_routes_keeps_the_headers_of_every_answer(
     assert response["X-Content-Type-Options"] == "nosniff"
 
 
+def test_nothing_keeps_what_is_answered(api: Api) -> None:
+    client = api("alice")
+    client.call("POST", "/api/memory", {"content": "likes tea", "key": "k"})
+    made = api("manager", *SCOPES).call("POST", "/api/keys", {"name": "app"})
+    answers = [made, *(client.call("GET", f"/api/{path}") for path in ("memory", "nothing"))]
+    answers += [client.call("GET", f"/api/memory/export?format={kind}") for kind in ("csv", "json")]
+    assert {answer["Cache-Control"] for answer in answers} == {"no-store"}
+    signed_in = Client()
+    signed_in.force_login(User.objects.get(username="studio"))
+    assert signed_in.get("/")["Cache-Control"] == "private, no-cache"
+    assert "no-store" in signed_in.get("/signin/")["Cache-Control"]
+
+
 def test_a_foreign_host_name_is_a_bad_request(api: Api, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["elsewhere.example"]
     refusal(api("alice").call("GET", "/api/memory"), 400, "bad_request")
