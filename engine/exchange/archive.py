@@ -56,7 +56,7 @@ def members(file: IO[bytes], size: int) -> list[Member]:
     if start in ZIP_MARKS:
         return _of_zip(file, size)
     if start.startswith(GZIP_MARK):
-        return [Member("", lambda: _unpacked(_from_start(file), size))]
+        return [Member("", lambda: _unpacked(_from_start(file), _Budget(_most(size))))]
     return [Member("", lambda: _from_start(file))]
 
 
@@ -75,10 +75,12 @@ def _of_zip(file: IO[bytes], size: int) -> list[Member]:
     total = sum(info.file_size for info in infos)
     if len(infos) > MAX_MEMBERS or total > _most(size):
         raise too_large()
-    return [_member(packed, info, size) for info in sorted(infos, key=lambda i: i.filename)]
+    # For all of its members that are packed once more: each by itself could be small enough.
+    budget = _Budget(_most(size))
+    return [_member(packed, info, budget) for info in sorted(infos, key=lambda i: i.filename)]
 
 
-def _member(packed: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> Member:
+def _member(packed: zipfile.ZipFile, info: zipfile.ZipInfo, budget: _Budget) -> Member:
     def opened() -> IO[bytes]:
         if info.flag_bits & 1:
             raise zipfile.BadZipFile("encrypted")
@@ -86,7 +88,7 @@ def _member(packed: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> Member
             file = packed.open(info)
         except LIES as error:
             raise zipfile.BadZipFile("its header cannot be read") from error
-        return _unpacked(file, size) if info.filename.endswith(".gz") else file
+        return _unpacked(file, budget) if info.filename.endswith(".gz") else file
 
     return Member(info.filename, opened)
 
@@ -114,16 +116,29 @@ def too_large() -> Unreadable:
     return Unreadable(message, code="archive_too_large")
 
 
-def _unpacked(file: IO[bytes], size: int) -> IO[bytes]:
-    return io.BufferedReader(_Bounded(gzip.GzipFile(fileobj=file), _most(size)))
+class _Budget:
+    """How many bytes may still be unpacked."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+
+    def take(self, count: int) -> None:
+        """Use some up. Raises ``Unreadable`` when there were fewer."""
+        self._left -= count
+        if self._left < 0:
+            raise too_large()
+
+
+def _unpacked(file: IO[bytes], budget: _Budget) -> IO[bytes]:
+    return io.BufferedReader(_Bounded(gzip.GzipFile(fileobj=file), budget))
 
 
 class _Bounded(io.RawIOBase):
     """Reads a packed file, but not beyond a number of bytes."""
 
-    def __init__(self, file: gzip.GzipFile, most: int) -> None:
+    def __init__(self, file: gzip.GzipFile, budget: _Budget) -> None:
         self._file = file
-        self._left = most
+        self._budget = budget
 
     def readable(self) -> bool:
         """It can be read."""
@@ -132,8 +147,6 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         """Read into a buffer. Raises ``Unreadable`` beyond the bound."""
         data = self._file.read(len(buffer))
-        self._left -= len(data)
-        if self._left < 0:
-            raise too_large()
+        self._budget.take(len(data))
         buffer[: len(data)] = data
         return len(data)

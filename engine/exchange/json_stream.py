@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Final
@@ -18,6 +19,8 @@ MAX_VALUE: Final = 1 << 26
 NEAR_THE_END: Final = 16
 """So close to the end of what was read, a value may only be cut off."""
 _BLANK: Final = " \t\n\r"
+_BLANKS: Final = re.compile(f"[{_BLANK}]*")
+_SEPARATORS: Final = re.compile(f"[{_BLANK},]*")
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -116,7 +119,8 @@ class JsonStream:
         while True:
             mark = self._peek()
             if mark == ",":
-                self._at += 1
+                # All at once: a file of nothing else must not take minutes.
+                self._at = self._behind(_SEPARATORS)
                 continue
             if mark == "]":
                 self._at += 1
@@ -154,14 +158,17 @@ class JsonStream:
         self._at = found + len(self._indent)
         return True
 
+    def _behind(self, marks: re.Pattern[str]) -> int:
+        """The place behind such marks, of which there may be none."""
+        found = marks.match(self._text, self._at)
+        return found.end() if found else self._at
+
     def _peek(self) -> str:
         """The next mark that is not blank, without taking it; nothing at the end."""
         while True:
-            while self._at < len(self._text):
-                mark = self._text[self._at]
-                if mark not in _BLANK:
-                    return mark
-                self._at += 1
+            self._at = self._behind(_BLANKS)
+            if self._at < len(self._text):
+                return self._text[self._at]
             if not self._more():
                 return ""
 

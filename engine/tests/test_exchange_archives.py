@@ -62,6 +62,15 @@ def test_a_member_whose_name_leads_out_is_refused_and_the_others_are_read() -> N
     assert [each["content"] for each in records(archive)] == ["y"]
 
 
+def test_packed_members_share_what_an_archive_may_hold() -> None:
+    member = gzip.compress(LINE.encode() + b" " * (20 << 20))
+    assert len(records(zipped({"a.jsonl.gz": member}))) == 1
+    archive = zipped({f"{place}.jsonl.gz": member for place in range(4)})
+    with pytest.raises(Unreadable) as refusal:
+        items(archive)
+    assert refusal.value.code == "archive_too_large"
+
+
 def test_a_damaged_member_costs_only_itself() -> None:
     data = bytearray(zipped({"a.jsonl": LINE * 50, "b.jsonl": LINE}))
     data[40] ^= 0xFF

@@ -135,3 +135,8 @@ def test_lines_longer_than_the_first_look_are_read() -> None:
 def test_bytes_that_are_no_text_cost_only_their_line() -> None:
     found = items(b'{"content": "a"}\n{"content": "\xff"}\n{"content": "b"}', wanted="jsonl")
     assert [isinstance(item, Found) for item in found] == [True, False, True]
+
+
+def test_a_list_of_commas_and_blanks_is_read_at_once() -> None:
+    text = "[" + ", \n" * 300_000 + '{"content": "tea"},,' + " " * 300_000 + "]"
+    assert [each["content"] for each in records(text)] == ["tea"]

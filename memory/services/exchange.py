@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -24,6 +25,8 @@ from memory.services.import_store import Importer, ImportOrder
 
 IMPORT, CHECK = "import", "import-check"
 SMALL_BYTES: Final = 256 * 1024
+TELL_EVERY: Final = 1000
+TELL_WITHIN_S: Final = 1.0
 SAMPLE_ITEMS: Final = 200
 """So many items are looked at for a sample."""
 
@@ -96,9 +99,14 @@ def import_file(
 
 
 def _run(importer: Importer, items: Iterable[Item], tell: Callable[[int], object]) -> ImportReport:
-    for item in items:
-        if importer.take(item):
+    told = time.monotonic()
+    for number, item in enumerate(items, start=1):
+        # Also when nothing of it can be stored: a job that tells nothing cannot be cancelled, and
+        # is taken for dead.
+        is_late = number % TELL_EVERY == 0 or time.monotonic() - told > TELL_WITHIN_S
+        if importer.take(item) or is_late:
             tell(importer.report.total)
+            told = time.monotonic()
     importer.flush()
     tell(importer.report.total)
     return importer.report

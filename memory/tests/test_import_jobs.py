@@ -74,6 +74,25 @@ def test_an_import_that_is_cancelled_keeps_the_batches_that_are_in(
     assert Memory.objects.count() == 600
 
 
+def test_an_import_of_which_nothing_can_be_stored_can_be_cancelled(alice: Principal) -> None:
+    file = io.BytesIO(b"no json\n" * 5000)
+    job = exchange.start_import(alice, file, ImportOrder(format="jsonl"))
+    claimed = jobs.claim(job.pk, "w")
+    assert claimed is not None
+    told: list[int] = []
+
+    class Stopping(jobs.JobContext):
+        def progress(self, done: int, total: int, **options: Any) -> None:
+            told.append(done)
+            if done:
+                jobrows.cancel(alice, job.pk)
+            super().progress(done, total, force=True)
+
+    with pytest.raises(Exception, match="cancelled"):
+        exchange.run_import(Stopping(claimed))
+    assert told == [0, 1000]
+
+
 def test_an_unreadable_file_fails_the_job_with_a_message(alice: Principal, work: Work) -> None:
     job = exchange.start_import(alice, io.BytesIO(b"\xff\xfe\xff"), ImportOrder())
     work()
