@@ -36,7 +36,8 @@ CONTENT: Final = ("content", "memory", "text", "fact")
 MAX_FIELD: Final = 4_000_000
 MAX_HEADER: Final = 1 << 16
 _DELIMITERS: Final = (",", ";", "\t")
-_FORMULA: Final = re.compile(r"'*[=+\-@\t\r]")
+_FORMULA: Final = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""Also behind blanks and line breaks, and in full width: spreadsheets take these as well."""
 _OURS: Final = frozenset(("apiKeyId", "apiKeyName", "key", "content", "pinned"))
 _YES: Final = frozenset(("true", "1", "yes"))
 

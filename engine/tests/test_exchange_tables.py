@@ -52,12 +52,26 @@ def test_markdown_comes_back_as_it_went_out(row: dict[str, Any]) -> None:
     assert again == {name: value for name, value in row.items() if value not in ("", {}, False)}
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "'=1", "''@", "\t=x", "'quoted'"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("=1+1", "+1", "-1", "@x", "'=1", "''@", "\t=x", "'quoted'"),
+        *(" =1+1", "  -1", "\u3000=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20x", "' =1"),
+    ],
+)
 def test_a_spreadsheet_takes_no_cell_for_a_formula(text: str) -> None:
     row = {"content": text, "key": "k", "apiKeyId": "", "apiKeyName": "", "pinned": False}
     written = "".join(csv_rows.write([row]))
     cell = written.splitlines()[1].split(",")[6]
-    assert not cell.startswith(("=", "+", "-", "@", "\t"))
+    assert not cell.strip().startswith(tuple("=+-@\t\uff1d\uff0b\uff0d\uff20"))
+    assert records(written)[0]["content"] == text
+
+
+@pytest.mark.parametrize("text", ["\n=1+1", "\r\n@x", " \n =1", "'\n=1", "\nplain"])
+def test_a_line_break_hides_no_formula(text: str) -> None:
+    row = {"content": text, "key": "k", "apiKeyId": "", "apiKeyName": "", "pinned": False}
+    written = "".join(csv_rows.write([row]))
+    assert f'"\'{text}"' in written
     assert records(written)[0]["content"] == text
 
 
