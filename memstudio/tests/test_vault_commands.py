@@ -85,7 +85,7 @@ def test_reading_a_file_again_makes_a_revision(notes: str, tmp_path: Path) -> No
     assert "revised" in run("rag", "ingest", notes, str(file), "--title", "Research notes")
     (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7")
     status, sentence = failed("rag", "ingest", notes, str(tmp_path / "a.pdf"))
-    assert (status, "PDF" in sentence) == (USAGE, True)
+    assert (status, "PDF" in sentence, "a.pdf: " in sentence) == (USAGE, True, True)
     assert failed("rag", "ingest", notes, str(tmp_path / "missing.md"))[0] == USAGE
     assert failed("rag", "ingest", notes, str(file), str(file), "--title", "x")[0] == USAGE
     assert VaultAsset.objects.count() == 1

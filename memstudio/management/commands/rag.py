@@ -63,7 +63,12 @@ def _ingest(api: Api, options: Mapping[str, Any]) -> Any:
     files: list[Path] = options["files"]
     if options["title"] and len(files) > 1:
         raise Refused(USAGE, {"code": "usage", "message": "--title is for one file."})
-    return {"data": [_ingest_one(api, options, file) for file in files]}
+    stored: list[Any] = []
+    for file in files:
+        if len(files) > 1 and sys.stderr.isatty():
+            sys.stderr.write(f"\r{len(stored)} of {len(files)} ")
+        stored.append(_ingest_one(api, options, file))
+    return {"data": stored}
 
 
 def _ingest_one(api: Api, options: Mapping[str, Any], file: Path) -> Any:
@@ -76,7 +81,12 @@ def _ingest_one(api: Api, options: Mapping[str, Any], file: Path) -> Any:
         "title": options["title"] or file.name,
         "contentBase64": base64.b64encode(data).decode(),
     }
-    return vaults.call(api, "POST", options["vault"], "/ingest", body)
+    try:
+        return vaults.call(api, "POST", options["vault"], "/ingest", body)
+    except Refused as refused:
+        # What was read before it is stored, and is unchanged when the command is repeated.
+        message = f"{file}: {refused.error.get('message', '')}"
+        raise Refused(refused.status, {**refused.error, "message": message}) from None
 
 
 def _body(options: Mapping[str, Any], what: str) -> dict[str, Any]:
