@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from memory.clock import now
 from memory.models import ApiKey, Memory
 from memory.principal import Principal
-from memory.services import access, audit, passages
+from memory.services import access, audit, memories, passages
 from memory.services.backends import copies
 from memory.services.metadata_filters import RowTest
 from memory.services.webhooks import events
@@ -52,7 +52,7 @@ def clear(principal: Principal, wanted: Wanted, *, is_cancelled: Callable[[], bo
 def _clear_batch(principal: Principal, owner: ApiKey, wanted: Wanted) -> int:
     # Other backends are told by the job: asking one for each memory would hold the rest up.
     with transaction.atomic(), copies.deferred():
-        # In one order, so that two who clear at once cannot wait for each other.
+        memories.lock_owner(owner)
         rows = _rows(owner, wanted).select_for_update().order_by("pk")
         batch = list(rows.only("pk")[:BATCH])
         if not batch:

@@ -175,6 +175,7 @@ def undo(principal: Principal, reference: str) -> Compaction:
         made = _find(principal, reference)
         if made.undone_at is not None:
             raise Conflict(_("This compaction was already undone."), code="already_undone")
+        memories.lock_owner(made.api_key)
         for summary in Memory.objects.filter(pk__in=made.summary_ids, trashed_at__isnull=True):
             memories.delete(principal, summary.pk)
         _unarchive(made)

@@ -10,10 +10,13 @@ from django.db import connection, transaction
 
 from memory.models import ApiKey, Job, Memory, MemoryUse, Passage
 from memory.principal import Principal
-from memory.services import compaction, memories, retrieval
+from memory.services import batches, clearing, compaction, memories, retrieval
 from memory.services.compaction import CompactRequest
 from memory.services.drafts import MemoryDraft
 from memory.services.retrieval import RetrieveRequest
+from memory.services.store import items
+from memory.services.store.items import ItemSearch
+from memory.services.store.places import Place
 from memory.tests.conftest import Remember
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,3 +101,23 @@ def test_an_edit_beside_a_compaction_is_not_lost(alice: Principal, remember: Rem
         versions = {row.content, *row.revisions.values_list("content", flat=True)}
         assert f"edited {row.key}" in versions
         assert len(versions) == row.revision
+
+
+def test_batches_beside_reads_that_renew_and_clears_do_not_wait_for_ever(alice: Principal) -> None:
+    for number in range(40):
+        items.put(alice, Place(("n",), f"k{number}"), {"text": f"tea {number}"}, ttl=60)
+    ids = [str(pk) for pk in Memory.objects.order_by("-pk").values_list("pk", flat=True)]
+
+    def change() -> object:
+        outcomes = batches.carry_out(alice, [batches.Change(pk, {"is_pinned": True}) for pk in ids])
+        return len(outcomes)
+
+    def renew() -> object:
+        return len(items.search(alice, ItemSearch(limit=40)))
+
+    assert at_once([change, renew] * 4) == [40] * 8
+    changed, _cleared, again = at_once(
+        [change, lambda: clearing.clear(alice, clearing.Wanted()), change]
+    )
+    assert (changed, again) == (40, 40), "each item is told what became of it"
+    assert not Memory.objects.filter(trashed_at__isnull=True).exists()

@@ -199,6 +199,8 @@ def _refresh(principal: Principal, rows: Sequence[Memory]) -> None:
     if not due or not principal.may("write"):
         return
     with transaction.atomic():
+        if len(due) > 1:
+            memories.lock_owner(_owner(principal))
         locked = Memory.objects.select_for_update().filter(lifetimes.live(), pk__in=list(due))
         changed = list(locked.order_by("pk"))
         for row in changed:
