@@ -82,6 +82,8 @@ def test_what_cannot_be_is_refused_at_its_field(
 
 def test_a_reranker_that_cannot_run_says_why(studio: Studio) -> None:
     settings_service.update(SYSTEM, {"rerankEnabled": True, "rerankProviderModel": "acme/rerank"})
+    assert "No provider has the name" in studio.text("/engine/", target="engine-tiers")
+    settings_service.update(SYSTEM, {"rerankProviderModel": "rerank"})
     assert "The rerank service has no address" in studio.text("/engine/", target="engine-tiers")
     settings_service.update(SYSTEM, {"rerankKind": "cross-encoder"})
     assert "No cross-encoder is installed" in studio.text("/engine/", target="engine-tiers")
