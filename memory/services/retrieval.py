@@ -74,12 +74,14 @@ class RetrieveRequest:
 class RetrievalView:
     """A retrieval with the memories its hits belong to, by id.
 
-    ``nearest`` are those of what came closest when nothing reached the relevance floor.
+    ``nearest`` are those of what came closest when nothing reached the relevance floor, which is
+    ``floor``: a cosine, None where there is none.
     """
 
     retrieval: Retrieval
     memories: Mapping[str, Memory] = field(default_factory=dict)
     nearest: Mapping[str, Memory] = field(default_factory=dict)
+    floor: float | None = None
 
     @property
     def empty_reason(self) -> str:
@@ -129,11 +131,15 @@ def retrieve_here(
         embedding.backfill(scope, serving.index, serving.source, budget_ms=BACKFILL_MS)
     reader = PassageReader()
     wait_s = None if purpose == "evaluate" else LOADING_WAIT_S * uses_vectors
-    retrieval = run(query_of(request), scope, tiers(reader, wait_s=wait_s, serving=serving))
+    used = tiers(reader, wait_s=wait_s, serving=serving)
+    retrieval = run(query_of(request), scope, used)
     _trace(retrieval)
     rerankers.remember(serving.chosen, retrieval)
     view = RetrievalView(
-        retrieval, _memories(reader, retrieval.hits), _memories(reader, retrieval.nearest)
+        retrieval,
+        _memories(reader, retrieval.hits),
+        _memories(reader, retrieval.nearest),
+        used.floor,
     )
     account(principal, view, purpose, owners, took_ms=(time.perf_counter() - started) * 1000)
     return view
@@ -292,12 +298,6 @@ def _fusion(chosen: Settings) -> FusionRule:
         keyword=weights.get("keyword"),
         vector=weights.get("vector"),
     )
-
-
-def floor_now(chosen: Settings) -> float | None:
-    """The cosine below which nothing is relevant to the live index; None where there is none."""
-    index = embedding.active_index()
-    return _floor(chosen, entry_of(index)) if index is not None else None
 
 
 def _floor(chosen: Settings, entry: ModelEntry | None) -> float | None:

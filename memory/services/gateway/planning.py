@@ -92,7 +92,7 @@ def plan(admission: Admission, ask: Ask, *, purpose: Purpose) -> Plan:
     started = time.perf_counter()
     view = _retrieved(admission, ask, query, purpose)
     found = time.perf_counter()
-    notes = tuple(_notes(view, retrieval.floor_now(admission.memory)))
+    notes = tuple(_notes(view))
     made = put_in(admission, ask.body, ask.aim, notes)
     durations = {
         "retrieve": (found - started) * 1000,
@@ -139,12 +139,12 @@ def _retrieved(admission: Admission, ask: Ask, query: str, purpose: Purpose) -> 
     return retrieval.retrieve(reader, request, purpose=purpose)
 
 
-def _notes(view: RetrievalView, floor: float | None) -> list[Note]:
+def _notes(view: RetrievalView) -> list[Note]:
     """What is worth its tokens. A search shows everything that came along with a good hit; a chat
     is only given what is good by itself: near enough, or holding words of the turn."""
     notes = []
     for hit in view.retrieval.hits:
-        if _is_weak(hit, floor):
+        if _is_weak(hit, view.floor):
             continue
         memory = view.memories[hit.passage.parent]
         text = memory.content

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from django.db import transaction
+
 from engine.types import Hit
 from memory.clock import now
 from memory.models import Trace
@@ -73,21 +75,28 @@ class Receipt:
 def keep(receipt: Receipt) -> None:
     """Write a receipt down, count what it cost, and have the chat learnt from. Not in its way."""
     admission, plan = receipt.admission, receipt.plan
-    keys.mark_used(admission.key)
-    if plan.view is not None:
-        took_ms = plan.durations.get("retrieve", 0.0)
-        owners = [admission.key]
-        retrieval.account(admission.principal, plan.view, "client", owners, took_ms=took_ms)
-    meter.count(
-        admission.key,
-        tokens=receipt.tokens,
-        is_injected=bool(receipt.injected),
-        has_failed=plan.state in TROUBLE,
-    )
-    Trace.objects.create(**_columns(receipt))
-    if receipt.turn is not None and plan.state is not State.OPTED_OUT:
-        notes = tuple(note.text for note in plan.notes)
-        learning.learn(admission, replace(receipt.turn, injected=notes), trace_id=receipt.id)
+    with transaction.atomic():
+        keys.mark_used(admission.key)
+        if plan.view is not None:
+            took_ms = plan.durations.get("retrieve", 0.0)
+            owners = [admission.key]
+            retrieval.account(admission.principal, plan.view, "client", owners, took_ms=took_ms)
+        meter.count(
+            admission.key,
+            tokens=receipt.tokens,
+            is_injected=bool(receipt.injected),
+            has_failed=plan.state in TROUBLE,
+        )
+        Trace.objects.create(**_columns(receipt))
+    turn = receipt.turn
+    if turn is not None and plan.state is not State.OPTED_OUT:
+        turn = replace(
+            turn,
+            said=_storable(turn.said),
+            replied=_storable(turn.replied),
+            injected=tuple(note.text for note in plan.notes),
+        )
+        learning.learn(admission, turn, trace_id=receipt.id)
 
 
 def _columns(receipt: Receipt) -> dict[str, Any]:
@@ -99,7 +108,7 @@ def _columns(receipt: Receipt) -> dict[str, Any]:
         "owner": receipt.admission.key,
         "session_id": receipt.session,
         "protocol": receipt.protocol,
-        "model": receipt.model[:MAX_MODEL],
+        "model": "".join(filter(str.isprintable, receipt.model))[:MAX_MODEL],
         "provider": receipt.provider,
         "is_stream": receipt.is_stream,
         "status": receipt.status,
@@ -127,7 +136,12 @@ def _hit(hit: Hit) -> dict[str, Any]:
 def _text(receipt: Receipt) -> dict[str, str]:
     plan, turn = receipt.plan, receipt.turn
     return {
-        "query": plan.query or (turn.said if turn else ""),
+        "query": _storable(plan.query or (turn.said if turn else "")),
         "injected": plan.injected.text if plan.injected else "",
-        "reply": turn.replied if turn else "",
+        "reply": _storable(turn.replied if turn else ""),
     }
+
+
+def _storable(text: str) -> str:
+    """A text without what no database holds: NUL, and halves of surrogate pairs."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()

@@ -82,6 +82,15 @@ def test_texts_are_kept_only_when_that_is_switched_on_and_go_with_a_memory(
     assert Trace.objects.get().text is None
 
 
+def test_what_no_database_holds_is_left_out(world: World) -> None:
+    world.switch_on(traceText=True)
+    bad = "x\\u0000\\ud800y"
+    raw = '{"model": "BAD", "messages": [{"role": "user", "content": "BAD"}]}'.replace("BAD", bad)
+    assert world.say(CHAT, raw.encode()).status == 200
+    found = world.receipt()
+    assert (found.model, found.text["query"]) == ("xy", "x?y")
+
+
 def test_old_receipts_are_removed(knowing: World) -> None:
     knowing.say(CHAT, user("hi"))
     Trace.objects.update(at=now() - timedelta(days=29))
