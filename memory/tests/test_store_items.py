@@ -215,6 +215,16 @@ def test_a_text_that_is_edited_in_the_studio_is_the_values(store: Store) -> None
     assert store.get("e", "two")["value"] == {"a": "likes", "b": "tea"}
 
 
+@pytest.mark.parametrize("field", [["text"], {"a": 1}, 5, None, "absent"])
+def test_metadata_that_others_wrote_harms_no_item(store: Store, field: Any) -> None:
+    store.put("n", "fine", {"text": "tea"})
+    store.put("n", "odd", {"text": "coffee"})
+    held = {"value": {"text": "coffee"}, "field": field, "ttl": [1], "indexed": 0}
+    Memory.objects.filter(key="store:n..odd").update(metadata={"store": held})
+    assert store.get("n", "odd")["value"] == {"text": "coffee"}
+    assert sorted(store.keys("n")) == ["fine", "odd"]
+
+
 def test_other_memories_are_no_items(store: Store, remember: Remember, manager: Principal) -> None:
     remember(manager, "likes tea", owner="alice", key="drink")
     remember(manager, "stands there", owner="alice", key="store:a..k")

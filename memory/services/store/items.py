@@ -227,6 +227,7 @@ def _item(row: Memory, score: float | None = None) -> Item:
     held = _held(row)
     value = held.get("value")
     shown = dict(value) if isinstance(value, Mapping) else {"content": row.content}
-    if (name := held.get("field")) in shown and isinstance(name, str):
+    # Whoever writes metadata over REST writes there what it likes.
+    if isinstance(name := held.get("field"), str) and name in shown:
         shown[name] = row.content
     return Item(places.read(row.key), shown, row.created_at, row.updated_at, score)
