@@ -30,6 +30,8 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None,
 
 SPOOL_BYTES: Final = 2**20
 """A request body above this is kept in a file."""
+IN_MEMORY: Final = ("/vaults/", "/api/vaults")
+"""Where bodies may be the text of a sealed vault, which no file may hold."""
 FILE_CHUNK_BYTES: Final = 2**18
 """How much of a file is sent at a time."""
 
@@ -204,7 +206,9 @@ async def _read_body(scope: Scope, receive: Receive, limit: int) -> tuple[IO[byt
     announced = _content_length(scope["headers"])
     if announced is not None and announced > limit:
         raise TooLarge
-    body: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=SPOOL_BYTES)  # noqa: SIM115
+    is_kept = scope["path"].startswith(IN_MEMORY)
+    most = limit + 1 if is_kept else SPOOL_BYTES
+    body: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=most)  # noqa: SIM115
     size, more = 0, True
     while more:
         message = await receive()

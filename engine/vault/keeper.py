@@ -165,6 +165,14 @@ class Keeper:
             return False
         return True
 
+    def seconds_left(self, vault: str) -> float | None:
+        """How long until it locks by itself without use; None when it does not, or is locked."""
+        with self._lock:
+            session = self._sessions.get(vault)
+            if session is None or not session.auto_lock_s:
+                return None
+            return max(0.0, session.used + session.auto_lock_s - self._clock())
+
     def unlocked(self) -> list[str]:
         """The vaults whose keys are here."""
         with self._lock:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +104,13 @@ def test_a_request_becomes_an_environ() -> None:
 def test_a_large_body_arrives_whole() -> None:
     part = b"x" * 600_000
     assert len(ask(Echo(), scope("POST"), part, part, part).body) == 1_800_000
+
+
+def test_a_body_for_a_vault_is_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    part = b"x" * 600_000
+    for path in ("/vaults/0/ingest/", "/api/vaults/0/ingest"):
+        assert len(ask(Echo(), scope("POST", path), part, part, part).body) == 1_800_000
 
 
 def test_a_body_over_the_limit_is_refused_before_the_application_sees_it() -> None:

@@ -324,14 +324,14 @@
   const DELETE_ROW = "[data-row]:focus-within button[name=delete]";
 
   const SINGLE = {
-    "/": () => (find("#q") || find("#play-q"))?.focus(),
+    "/": () => find("#q, #play-q, #ask-q")?.focus(),
     "?": () => click("#shortcuts"),
     u: () => find("#notices [data-undo]")?.click(),
     d: () => find(find(".pick-row:checked") ? DELETE_PICKED : DELETE_ROW)?.click(),
     j: () => move(1),
     k: () => move(-1),
     n: () => click("#new"),
-    e: () => click("[data-edit]", activeRow()),
+    e: () => click("[data-edit]", activeRow() || find(".reader")),
     x: () => click(".pick-row", activeRow()),
     a: () => click("[data-accept]", activeRow()),
     r: () => click("[data-reject]", activeRow()),

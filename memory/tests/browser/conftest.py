@@ -28,7 +28,7 @@ FLAGS: Final = (
     "--disable-sync",
 )
 TIMEOUT_MS: Final = 10_000
-REFUSED: Final = ("status of 409", "status of 422", "status of 404", "status of 410")
+REFUSED: Final = tuple(f"status of {status}" for status in (403, 404, 409, 410, 422))
 """Chromium reports refused forms on the console; the tests that provoke them look at the page."""
 
 Open = Callable[..., Page]
