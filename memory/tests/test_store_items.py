@@ -195,6 +195,16 @@ def test_an_item_lives_as_long_as_it_is_read(store: Store) -> None:
     assert Memory.objects.get(key="store:t..k").expires_at is None
 
 
+def test_many_items_are_refreshed_at_once(store: Store, django_assert_max_num_queries: Any) -> None:
+    for number in range(40):
+        store.put("n", f"k{number}", {"text": "tea"}, ttl=60)
+    with django_assert_max_num_queries(25):
+        assert len(store.keys("n", limit=100)) == 40
+    store.client.ask("GET", "/store/items", namespace="n", key="k0")
+    lives = Memory.objects.values_list("expires_at", flat=True)
+    assert all(expiry and expiry > now() + timedelta(minutes=59) for expiry in lives)
+
+
 def test_who_may_only_read_refreshes_nothing(store: Store) -> None:
     store.put("t", "k", {"text": "tea"}, ttl=10)
     Memory.objects.update(expires_at=now() + timedelta(minutes=5))

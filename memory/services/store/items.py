@@ -205,7 +205,7 @@ def _refresh(principal: Principal, rows: Sequence[Memory]) -> None:
         changed = list(locked.order_by("pk"))
         for row in changed:
             row.expires_at = now() + timedelta(minutes=due[row.pk])
-            row.save(update_fields=["expires_at"])
+        Memory.objects.bulk_update(changed, ["expires_at"])
         passages.sync(changed)
         copies.changed([row.pk for row in changed])
 
