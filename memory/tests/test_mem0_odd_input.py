@@ -69,3 +69,11 @@ def test_too_many_changes_are_refused_before_any_is_looked_up(
     with django_assert_max_num_queries(10) as queries:
         alice.refused(400, "PUT", "/v1/batch/", sent)
     assert isinstance(queries, CaptureQueriesContext)
+
+
+def test_messages_have_a_bound(alice: CompatClient) -> None:
+    messages = [{"role": "user", "content": f"tea {number}"} for number in range(1001)]
+    body = {"messages": messages, "user_id": "ann", "infer": False}
+    assert "messages" in alice.refused(400, "POST", "/v3/memories/add/", body)
+    added = alice.ask("POST", "/v3/memories/add/", {**body, "messages": messages[:1000]})
+    assert len(added["results"]) == 1000

@@ -10,6 +10,9 @@ from pydantic import Field
 Object = dict[str, Any]
 Name = str | int | None
 MAX_TOP_K = 1000
+MAX_MESSAGES = 1000
+Messages = Annotated[list[Object], Field(max_length=MAX_MESSAGES)]
+"""They are stored in one transaction."""
 
 
 class Entities(Schema):
@@ -24,7 +27,7 @@ class Entities(Schema):
 class Add(Entities):
     """Messages to remember."""
 
-    messages: Annotated[list[Object] | Object | str, Field(union_mode="left_to_right")]
+    messages: Annotated[Messages | Object | str, Field(union_mode="left_to_right")]
     filters: Object | None = None
     metadata: Object | None = None
     infer: bool | None = None
