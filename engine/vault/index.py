@@ -150,6 +150,7 @@ class VaultIndex:
         self._shard = self._indexed(check)
         self._texts = [_joined(self._analyzer, chunk.passage) for chunk in self.chunks]
         self._laid_out: tuple[int, Ints, Matrix] | None = None
+        self._counted = (-1, 0)
         vectors.keep_only(chunk.passage.text_hash for chunk in self.chunks)
 
     def terms(self, query: str) -> list[str]:
@@ -234,8 +235,11 @@ class VaultIndex:
     @property
     def embedded(self) -> int:
         """Chunks that have a vector."""
-        held = self.vectors.held
-        return sum(chunk.passage.text_hash in held for chunk in self.chunks)
+        changes, held = self.vectors.changes, self.vectors.held
+        if self._counted[0] != changes:
+            count = sum(chunk.passage.text_hash in held for chunk in self.chunks)
+            self._counted = (changes, count)
+        return self._counted[1]
 
     def _matrix(self) -> tuple[Ints, Matrix]:
         """Chunks that have a vector (from 0), and the vectors as rows."""

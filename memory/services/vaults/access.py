@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from django.db.models import Q, QuerySet
@@ -24,6 +25,7 @@ RANK: Final = {"reader": 1, "writer": 2, "manager": 3}
 NEEDS: Final = {"reader": "read", "writer": "write", "manager": "write"}
 """The scope of a key that a role goes with."""
 LOOK_EVERY_S: Final = 0.05
+_NUMBERS: Final = ("revision", "policy_revision", "lock_generation")
 
 
 def visible(principal: Principal) -> QuerySet[Vault]:
@@ -84,15 +86,19 @@ class Watch:
         self.version = version_of(self.vault)
 
     def __call__(self) -> None:
-        current = Vault.objects.select_related("owner").filter(pk=self.vault.pk).first()
-        if current is None:
+        # Only values are read: this is done at every step.
+        rows = Vault.objects.filter(pk=self.vault.pk).order_by()
+        found = rows.values_list(*_NUMBERS, "owner__revoked_at", "owner__expires_at").first()
+        if found is None:
             raise VaultError("The vault is gone.", code="vault_not_found")
-        if current.lock_generation != self.version.lock:
+        *numbers, revoked_at, expires_at = found
+        current = Version(*numbers)
+        if current.lock != self.version.lock:
             vault_wiring.keeper().lock(str(self.vault.uid))
             raise VaultError("The vault was locked meanwhile.", code="vault_locked")
         self._check_key()
-        self._check_caller(current)
-        if current.policy_revision != self.version.policy:
+        self._check_caller(is_owner_valid=not revoked_at and not _is_over(expires_at))
+        if current.policy != self.version.policy:
             raise VaultError("The vault's rules have changed meanwhile.", code="cancelled")
         if current.revision != self.version.revision:
             raise VaultError("The vault's content has changed meanwhile.", code="source_changed")
@@ -108,23 +114,23 @@ class Watch:
         if self.vault.is_sealed:
             vault_wiring.require_keeper().sealer(str(self.vault.uid), self.version.lock)
 
-    def _check_caller(self, current: Vault) -> None:
-        """The caller's role and key, in no more than one query beside that of the vault."""
+    def _check_caller(self, *, is_owner_valid: bool) -> None:
+        """The caller's key and role, in one query at most. A vault never changes its owner."""
+        owner = self.principal.owner
         if self.principal.kind != "key":
             return
-        key: ApiKey | None
-        if current.owner_id == self.principal.owner:
-            key, role = current.owner, "manager"
+        valid = Q(revoked_at__isnull=True) & _live()
+        if self.vault.owner_id == owner:
+            is_valid = is_owner_valid
         elif self.principal.may("manage"):
-            key, role = ApiKey.objects.filter(pk=self.principal.owner or 0).first(), "manager"
+            is_valid = ApiKey.objects.filter(valid, pk=owner or 0).order_by().exists()
         else:
-            grants = VaultGrant.objects.select_related("key").filter(_live(), vault=current)
-            grant = grants.filter(key=self.principal.owner).first()
-            key, role = (grant.key, grant.role) if grant is not None else (None, "")
-        if RANK.get(role, 0) < RANK[self.role]:
-            raise VaultError("Your grant has ended meanwhile.", code="not_authorized")
-        if key is None or key.revoked_at or (key.expires_at and key.expires_at <= now()):
-            raise VaultError("The key is no longer valid.", code="not_authorized")
+            grants = VaultGrant.objects.filter(_live(), vault=self.vault, key=owner).order_by()
+            role = grants.filter(_live("key__"), key__revoked_at__isnull=True)
+            held = role.values_list("role", flat=True).first() or ""
+            is_valid = RANK.get(held, 0) >= RANK[self.role]
+        if not is_valid:
+            raise VaultError("Your key or grant has ended meanwhile.", code="not_authorized")
 
 
 def _named(rows: QuerySet[Vault], reference: str) -> Vault | None:
@@ -136,5 +142,10 @@ def _named(rows: QuerySet[Vault], reference: str) -> Vault | None:
     return found[0] if len(found) == 1 else None
 
 
-def _live() -> Q:
-    return Q(expires_at__isnull=True) | Q(expires_at__gt=now())
+def _is_over(moment: datetime | None) -> bool:
+    return moment is not None and moment <= now()
+
+
+def _live(prefix: str = "") -> Q:
+    name = f"{prefix}expires_at"
+    return Q(**{f"{name}__isnull": True}) | Q(**{f"{name}__gt": now()})

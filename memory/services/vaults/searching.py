@@ -188,19 +188,20 @@ def status(principal: Principal, reference: str) -> Status:
 
 
 def indexed(watch: Watch) -> tuple[VaultIndex, Slot]:
-    """The index of a vault as it is now; built once, whoever else waits for it."""
+    """The index of a vault as it is now; built once, whoever else waits for it.
+
+    Who works with it looks with ``watch`` first: much may have changed while it was built.
+    """
     uid, keeper, build = str(watch.vault.uid), vault_wiring.keeper(), partial(_built, watch)
     watch()
     try:
-        found = keeper.index(uid, watch.version, build)
+        return keeper.index(uid, watch.version, build)
     except VaultError as error:
         if error.code != "cancelled":
             raise
         # A lock erases the indexes of every vault, one that is being built too.
         watch()
-        found = keeper.index(uid, watch.version, build)
-    watch()
-    return found
+        return keeper.index(uid, watch.version, build)
 
 
 def _built(watch: Watch, vectors: VectorCache) -> VaultIndex:
