@@ -16,6 +16,8 @@ from engine.text.sentences import sentences
 
 MOST_CHARACTERS: Final = 600
 """A clause is read up to here; a longer one is no sentence of a person's."""
+MOST_RESTARTS: Final = 20
+"""Places from which a clause that is too long is read again: its last ones."""
 _LINES: Final = re.compile(r"[^\n]+")
 _END: Final = re.compile(r"[\s.。!！．｡]+$")
 _BULLET: Final = re.compile(r"^[ \t]*(?:[-*•・]|\d{1,2}[.)])[ \t]+")
@@ -87,17 +89,27 @@ def _sentence(piece: str, start: int) -> Iterator[Sentence]:
 def clauses_of(sentence: Sentence, pack: Pack) -> Iterator[Clause]:
     """The clauses of a sentence, in order."""
     had_subject = False
-    begin = 0
-    ends = [*(found.span() for found in pack.split.finditer(sentence.text))]
-    for end, following in [*ends, (len(sentence.text), len(sentence.text))]:
-        raw = sentence.text[begin:end]
-        piece = _END.sub("", raw.strip())[:MOST_CHARACTERS]
-        place = sentence.start + begin + len(raw) - len(raw.lstrip())
-        begin = following
-        if not piece:
-            continue
+    for piece, place in _pieces(sentence, pack):
         if had_subject and pack.subject and pack.elided.match(piece):
             yield Clause(pack.subject + piece, place, len(pack.subject))
             continue
         had_subject = pack.has_subject.search(piece) is not None
         yield Clause(piece, place)
+
+
+def _pieces(sentence: Sentence, pack: Pack) -> Iterator[tuple[str, int]]:
+    begin = 0
+    ends = [found.span() for found in pack.split.finditer(sentence.text)]
+    for end, following in [*ends, (len(sentence.text), len(sentence.text))]:
+        raw = sentence.text[begin:end]
+        piece = _END.sub("", raw.strip())
+        place = sentence.start + begin + len(raw) - len(raw.lstrip())
+        begin = following
+        if len(piece) <= MOST_CHARACTERS:
+            if piece:
+                yield piece, place
+            continue
+        found = [match.start() for match in pack.restart.finditer(piece)]
+        starts = [0, *(start for start in found[-MOST_RESTARTS:] if start)]
+        for start, stop in zip(starts, [*starts[1:], len(piece)], strict=True):
+            yield piece[start:stop].rstrip()[:MOST_CHARACTERS], place + start

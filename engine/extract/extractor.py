@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -38,7 +39,11 @@ _SPACE: Final = re.compile(r"\s+")
 _LATIN: Final = re.compile("[A-Za-z]")
 _SAYS_SOMETHING: Final = re.compile(r"\w")
 _EDGES: Final = " \t\n\"'“”‘’`.,;:!?…，。！？；：、()（）「」『』*_~"
+_OPENING: Final = " \t\n\"'“”‘’`,;:!?…，。！？；：、)）」』*_~"
 _OPENERS: Final = {")": "(", "）": "（", "」": "「", "』": "『"}
+_QUOTES: Final = {'"': '"', "'": "'", "`": "`", "”": "“", "’": "‘", "」": "「", "』": "『"}
+_SYMBOLS: Final = frozenset({"So", "Sk", "Cf"})
+"""Emoji and the marks between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,11 +252,25 @@ def _without_tail(text: str, rules: Pack) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Whitespace as single spaces, and no punctuation at either end but closing brackets."""
-    tidy = _SPACE.sub(" ", text).strip(" \t\n")
-    while tidy and tidy[-1] in _EDGES and _OPENERS.get(tidy[-1], "\0") not in tidy:
+    """Whitespace as single spaces, and no punctuation at either end but what belongs together."""
+    tidy = _SPACE.sub(" ", text).strip()
+    while len(tidy) > 1 and _QUOTES.get(tidy[-1]) == tidy[0] and tidy[-1] not in tidy[1:-1]:
+        tidy = tidy[1:-1].strip()
+    while tidy and _is_loose(tidy):
         tidy = tidy[:-1]
-    return tidy.lstrip(_EDGES.replace(".", "").replace("(", "").replace("「", ""))
+    return tidy.lstrip(_OPENING)
+
+
+def _is_loose(tidy: str) -> bool:
+    last, rest = tidy[-1], tidy[:-1]
+    if unicodedata.category(last) in _SYMBOLS:
+        return True
+    if last not in _EDGES:
+        return False
+    opener = _OPENERS.get(last) or _QUOTES.get(last)
+    if opener == last:
+        return rest.count(last) % 2 == 0
+    return opener is None or opener not in rest
 
 
 def _said_by_assistant(fact: Fact) -> Fact:

@@ -48,6 +48,11 @@ _LINE: Final = re.compile(
       | \[?(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE|CRITICAL)\b
       | (?:user|assistant|system|human|ai|bot|me|customer|agent|用户|使用者|用戶|助手|客户|客服|系统
          |ユーザー|利用者|アシスタント|システム|お客様)[ \t]*[:：]
+      | (?!(?:note|context|background|update|ps|fyi|info|preference|question|fact|reminder|edit
+         |summary|answer|location|goal|also|disclaimer|warning|correction|intro|bio|remember|decision)\b)
+        (?-i:[A-Z][a-z]{1,15})(?:[ ](?-i:[A-Z])\w{0,15})?[ \t]*:[ \t]+(?=I\b|I'|["]|my\b|we\b)
+      | (?!备注|说明|背景|补充|提示|更新|另外|介绍|注意|记住|情况|需求|偏好|问题|决定|结论)
+        [\u4e00-\u9fff]{2,4}[ ]?[:：](?=[ ]?["“「]?我)
       | Traceback[ ]\(most | File[ ]"|at[ ][\w.$]+\(        # a trace
       | [-+]{3}[ ][ab]/ | @@[ ] | diff[ ]--git              # a patch
       | [{}\[\]]|"[\w-]+"[ ]*:|</?[a-z][\w-]*[ >/]          # JSON, HTML

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,23 @@ def test_of_a_long_text_the_end_counts() -> None:
 def test_content_is_cut_at_five_hundred_characters() -> None:
     (fact,) = extract("I prefer " + "very " * 200 + "long texts").facts
     assert len(fact.content) <= 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "at x " * 3000 + ", zzz I like it, ",
+        "I like a, " * 3000,
+        "我" * 20_000,
+        "私は" + "が" * 20_000,
+    ],
+    ids=["at", "commas", "one character", "particles"],
+)
+def test_no_text_holds_a_worker_up(text: str) -> None:
+    began = time.process_time()
+    extract(text)
+    assert time.process_time() - began < 15, "alone it takes two seconds at most"
+
+
+def test_a_fact_at_the_end_of_a_sentence_without_end_is_found() -> None:
+    assert [fact.content for fact in extract("word " * 9000 + "I prefer nano.").facts] == ["nano"]

@@ -45,6 +45,7 @@ GUARDS: Final[Mapping[str, Promise]] = {
     "past": pgettext_lazy("why nothing was learnt", "long past"),
     "not a habit": pgettext_lazy("why nothing was learnt", "no habit"),
     "idiom": pgettext_lazy("why nothing was learnt", "a figure of speech"),
+    "on a screen": pgettext_lazy("why nothing was learnt", "something on a screen"),
     "undecided": pgettext_lazy("why nothing was learnt", "not decided yet"),
     "someone else": pgettext_lazy("why nothing was learnt", "about somebody else"),
     "not about the user": pgettext_lazy("why nothing was learnt", "not about the user"),

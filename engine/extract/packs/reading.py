@@ -4,6 +4,7 @@
 ``assistant_macros``  the same names for turns of the assistant, which speak of ``you``.
 ``signal``            what every clause that could hold a fact has; others are not read.
 ``split``             patterns between whose ends a sentence is cut into clauses.
+``restart``           where a run of words without end is read from (no sentence is so long).
 ``elided``            a clause that begins so has the subject of the one before it.
 ``subject``           what is then put before it.
 ``lead_in``           what may stand before a match within its clause; anything else means that the
@@ -77,6 +78,7 @@ class Pack:
     guards: tuple[Guard, ...]
     signal: re.Pattern[str]
     split: re.Pattern[str]
+    restart: re.Pattern[str]
     elided: re.Pattern[str]
     subject: str
     has_subject: re.Pattern[str]
@@ -115,6 +117,7 @@ def parse(data: Mapping[str, object], speaker: Speaker) -> Pack:
         guards=tuple(_guard(entry, filled) for entry in guards),
         signal=_pattern(cast("str", data.get("signal", "")), filled),
         split=compiled("split"),
+        restart=compiled("restart"),
         elided=compiled("elided"),
         subject=_subject(data, speaker),
         has_subject=compiled("has_subject"),
