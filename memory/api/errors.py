@@ -32,7 +32,8 @@ _CODES: Final = {
     413: "too_large",
     429: "rate_limited",
 }
-_OF_THE_BODY: Final = frozenset({"content-type", "content-length", "content-language"})
+OF_THE_BODY: Final = frozenset({"content-type", "content-length", "content-language"})
+"""Headers that an answer does not keep when its body is replaced."""
 
 
 class JsonParser(Parser):
@@ -181,7 +182,7 @@ class ApiErrors:
         shaped = error_response(request, status, code, message)
         for name, value in response.items():
             # Inner middleware has set its headers already: the policies, ``Allow``, ``Vary``.
-            if name.lower() not in _OF_THE_BODY:
+            if name.lower() not in OF_THE_BODY:
                 shaped[name] = value
         shaped.cookies = response.cookies
         return shaped

@@ -15,7 +15,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from engine.database import DatabaseFailed
 from engine.errors import EngineError
-from memory.api.errors import fields_of
+from memory.api.errors import OF_THE_BODY, fields_of
 from memory.errors import ServiceError, database_down, from_engine
 
 logger = logging.getLogger("memory.compat")
@@ -111,8 +111,10 @@ class CompatErrors:
         if not is_ours or "json" in response.get("Content-Type", ""):
             return response
         shaped = detail(response.status_code, _said(response.status_code))
-        if "Allow" in response:
-            shaped["Allow"] = response["Allow"]
+        for name, value in response.items():
+            # Inner middleware has set its headers already: the policies, ``Allow``.
+            if name.lower() not in OF_THE_BODY:
+                shaped[name] = value
         return shaped
 
 

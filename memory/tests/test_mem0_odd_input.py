@@ -77,3 +77,16 @@ def test_messages_have_a_bound(alice: CompatClient) -> None:
     assert "messages" in alice.refused(400, "POST", "/v3/memories/add/", body)
     added = alice.ask("POST", "/v3/memories/add/", {**body, "messages": messages[:1000]})
     assert len(added["results"]) == 1000
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/v1/nothing/", 404), ("PATCH", "/v1/entities/", 405)]
+)
+def test_a_refusal_from_outside_the_routes_keeps_the_headers_of_every_answer(
+    alice: CompatClient, method: str, path: str, status: int
+) -> None:
+    answer = alice.call(method, path)
+    assert answer.status_code == status
+    assert "default-src 'self'" in answer["Content-Security-Policy"]
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert answer["Cache-Control"] == "no-store"
