@@ -25,6 +25,7 @@ from memory.views import (
     vault_ask,
     vault_contents,
     vault_files,
+    vault_parcels,
     vaults,
     webhooks,
 )
@@ -57,6 +58,8 @@ urlpatterns = [
     path("inbox/<uuid:item_id>/accept/", inbox.accept, name="inbox-accept"),
     path("vaults/", vaults.index, name="vaults"),
     path("vaults/add/", vaults.add, name="vault-add"),
+    path("vaults/import/", vault_parcels.bring_in, name="vault-import"),
+    path("vaults/<uuid:uid>/export/", vault_parcels.export, name="vault-export"),
     path("vaults/<uuid:uid>/", vault_contents.show, name="vault"),
     path("vaults/<uuid:uid>/unlock/", vaults.unlock, name="vault-unlock"),
     path("vaults/<uuid:uid>/lock/", vaults.lock, name="vault-lock"),

@@ -96,6 +96,30 @@ class PassphraseForm(UnlockForm):
     new_passphrase = secret_field(gettext_lazy("New passphrase"), "new-password")
 
 
+class ExportForm(StudioForm):
+    """What a file of a vault is opened by."""
+
+    passphrase = secret_field(gettext_lazy("Passphrase of the file"), "new-password")
+
+
+class ImportForm(StudioForm):
+    """A file of a vault, and the new vault that it becomes."""
+
+    file = forms.FileField(
+        label=gettext_lazy("File"), widget=forms.FileInput(attrs={"class": "drop"})
+    )
+    passphrase = secret_field(gettext_lazy("Passphrase of the file"), "off")
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=MAX_NAME,
+        required=False,
+        help_text=gettext_lazy("Blank: as in the file."),
+    )
+    is_open = forms.BooleanField(
+        label=gettext_lazy("Keep it open, not sealed under this passphrase"), required=False
+    )
+
+
 class RulesForm(StudioForm):
     """The rules of a vault."""
 

@@ -181,6 +181,7 @@ TABS: Mapping[str, str] = {
     "memory/vault_ask.html": "vaults",
     "memory/vault_edit.html": "vaults",
     "memory/vault_ingest.html": "vaults",
+    "memory/vault_parcel.html": "vaults",
     "memory/vault_passphrase.html": "vaults",
     "memory/vault_rules.html": "vaults",
     "memory/vault_unlock.html": "vaults",

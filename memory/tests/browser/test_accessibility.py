@@ -56,6 +56,8 @@ PAGES = [
     "/playground/extract/",
     "/vaults/",
     "/vaults/add/",
+    "/vaults/import/",
+    "/vaults/VAULT/export/",
     "/vaults/VAULT/",
     "/vaults/VAULT/add/",
     "/vaults/VAULT/ingest/",

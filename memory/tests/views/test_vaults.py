@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -134,3 +135,30 @@ def test_no_page_of_a_vault_is_kept_by_a_cache(studio: Studio, alice: Principal)
         assert studio.get(path_of(vault, rest))["Cache-Control"] == "no-store"
     missing = studio.get(path_of(Vault()))
     assert missing.status_code == 404 and missing["Cache-Control"] == "no-store"
+
+
+def test_a_vault_goes_out_as_a_file_and_comes_in_as_another(
+    studio: Studio, alice: Principal
+) -> None:
+    vault, secret = sealed(alice), {"passphrase": "for the file only"}
+    fill(alice, vault)
+    assert studio.post(path_of(vault, "export/"), {"passphrase": "short"}).status_code == 422
+    answer = studio.post(path_of(vault, "export/"), secret)
+    assert "attachment" in answer["Content-Disposition"] and b"Refund" not in answer.content
+    assert answer["Cache-Control"] == "no-store"
+
+    def file() -> SimpleUploadedFile:
+        return SimpleUploadedFile("notes.msvault", answer.content)
+
+    wrong = {"passphrase": "not this one", "file": file()}
+    assert studio.post("/vaults/import/", wrong).status_code == 403
+    done = studio.post("/vaults/import/", secret | {"name": "copy", "file": file()})
+    assert done.status_code == 200 and 'id="secret"' in done.content.decode()
+    copy = Vault.objects.get(name="copy")
+    assert "Refund policy" in studio.text(path_of(copy))
+    lifecycle.lock(alice, str(vault.uid))
+    locked = studio.post(path_of(vault, "export/"), secret)
+    assert (locked.status_code, locked["Location"]) == (303, path_of(vault))
+    broken = SimpleUploadedFile("b.msvault", answer.content[:-9])
+    bad = studio.post("/vaults/import/", secret | {"name": "b", "file": broken})
+    assert bad.status_code == 422 and not Vault.objects.filter(name="b").exists()
