@@ -133,7 +133,7 @@ class RulesForm(StudioForm):
 class GrantForm(StudioForm):
     """A role for a key."""
 
-    key = forms.ChoiceField(label=gettext_lazy("Key"))
+    key = forms.ChoiceField(label=pgettext_lazy("API key", "Key"))
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=ROLES)
     expires_at = moment_field()
 
