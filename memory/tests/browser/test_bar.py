@@ -42,12 +42,12 @@ def test_keys_rest_in_fields_and_can_be_switched_off(studio: Studio) -> None:
     page.locator("#q").fill("")
     page.locator("#q").press("n")
     expect(page.locator("dialog[open]")).to_have_count(0)
-    page.locator(".menu summary").click()
+    page.locator(".bar .menu summary").click()
     page.get_by_role("button", name="Switch single-key shortcuts off").click()
     expect(page.locator("body")).to_have_attribute("data-keys", "off")
     page.keyboard.press("n")
     expect(page.locator("dialog[open]")).to_have_count(0)
-    page.locator(".menu summary").click()
+    page.locator(".bar .menu summary").click()
     page.get_by_role("button", name="Switch single-key shortcuts on").click()
     expect(page.locator("body")).to_have_attribute("data-keys", "on")
 
@@ -70,7 +70,7 @@ def test_the_theme_changes_at_once_and_stays(studio: Studio) -> None:
 @pytest.mark.parametrize(("code", "name"), [("ja", "日本語"), ("zh-hans", "简体中文")])
 def test_the_language_changes(studio: Studio, code: str, name: str) -> None:
     page = studio.open("/engine/")
-    page.locator(".menu summary").click()
+    page.locator(".bar .menu summary").click()
     page.locator("#language").select_option(label=name)
     expect(page.locator("html")).to_have_attribute("lang", code)
     expect(page).to_have_url(studio.url + "/engine/")
@@ -78,12 +78,12 @@ def test_the_language_changes(studio: Studio, code: str, name: str) -> None:
 
 def test_the_menu_closes_by_escape_and_by_a_click_elsewhere(studio: Studio) -> None:
     page = studio.open()
-    menu = page.locator(".menu-body")
-    page.locator(".menu summary").click()
+    menu = page.locator(".bar .menu-body")
+    page.locator(".bar .menu summary").click()
     expect(menu).to_be_visible()
     page.keyboard.press("Escape")
     expect(menu).to_be_hidden()
-    page.locator(".menu summary").click()
+    page.locator(".bar .menu summary").click()
     page.locator("#main").click(position={"x": 5, "y": 300})
     expect(menu).to_be_hidden()
 
@@ -98,7 +98,7 @@ def test_health_is_checked_when_the_page_opens_and_on_demand(studio: Studio) -> 
 
 def test_signing_out(studio: Studio) -> None:
     page = studio.open()
-    page.locator(".menu summary").click()
+    page.locator(".bar .menu summary").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 

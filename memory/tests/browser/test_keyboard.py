@@ -180,16 +180,16 @@ def test_in_a_narrow_window_the_panel_takes_the_focus_and_closes_when_left(
 
 def test_the_menu_closes_when_the_focus_leaves_it(studio: Studio) -> None:
     page = studio.open()
-    tab_to(page, ".menu summary")
+    tab_to(page, ".bar .menu summary")
     page.keyboard.press("Enter")
     tab_to(page, "#signout")
     page.keyboard.press("Tab")
-    expect(page.locator(".menu-body")).to_be_hidden()
+    expect(page.locator(".bar .menu-body")).to_be_hidden()
 
 
 def test_a_list_of_languages_waits_for_enter(studio: Studio) -> None:
     page = studio.open()
-    tab_to(page, ".menu summary")
+    tab_to(page, ".bar .menu summary")
     page.keyboard.press("Enter")
     tab_to(page, "#language")
     page.keyboard.press("ArrowDown")

@@ -88,6 +88,7 @@ def test_what_no_database_holds_is_left_out(world: World) -> None:
     raw = '{"model": "BAD", "messages": [{"role": "user", "content": "BAD"}]}'.replace("BAD", bad)
     assert world.say(CHAT, raw.encode()).status == 200
     found = world.receipt()
+    assert found.text is not None
     assert (found.model, found.text["query"]) == ("xy", "x?y")
 
 
