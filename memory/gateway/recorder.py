@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final
 
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 
 from memory.services.gateway import receipts
 from memory.services.gateway.receipts import Receipt
@@ -40,6 +41,8 @@ class Recorder:
 
     def close(self) -> None:
         """Write down what waits, for a moment at most."""
+        with suppress(RuntimeError):
+            self._pool.submit(connections.close_all)
         self._pool.shutdown(wait=False)
         done = threading.Event()
         threading.Thread(target=self._wait, args=(done,), daemon=True).start()
