@@ -25,6 +25,7 @@ FRAME_TOKENS: Final = estimate_tokens(f"{HEAD}\n") + estimate_tokens(FOOT)
 
 _NUMBER_TOKENS: Final = 2
 _NAMED: Final = re.compile("memory[-_ ]?notes")
+_ANGLE: Final = re.compile("[<＜﹤>＞﹥]")
 _ANGLES: Final = str.maketrans(dict.fromkeys("<＜﹤", "‹") | dict.fromkeys(">＞﹥", "›"))
 
 
@@ -79,7 +80,11 @@ def _line(note: Note) -> str:
 
 def _harmless(text: str) -> str:
     """A text that cannot end the block: in one that names it, angles are replaced."""
-    text = "".join(mark for mark in text if mark in "\n\t" or unicodedata.category(mark) != "Cc")
+    if not text.isprintable():
+        marks = (mark for mark in text if mark in "\n\t" or unicodedata.category(mark) != "Cc")
+        text = "".join(marks)
+    if not _ANGLE.search(text):
+        return text
     bare = "".join(mark for mark in text if unicodedata.category(mark) != "Cf")
     if _NAMED.search(unicodedata.normalize("NFKC", bare).casefold()):
         return text.translate(_ANGLES)
