@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("memory", "0014_vault"),
+        ("memory", "0011_vault"),
     ]
 
     operations = [
