@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,8 @@ from engine.testing.fake_upstream import serving_models
 COUNT: Final = 10_000
 TURNS: Final = 150
 WARM_UP: Final = 20
+PAUSE_S: Final = 0.15
+"""Between two chats, as between two turns of a person: what follows the first is then over."""
 EMBEDDED_WITHIN_S: Final = 3600.0
 
 _PREPARE: Final = """
@@ -71,7 +74,7 @@ def _fill(studio: httpx.Client) -> None:
     while time.perf_counter() - started < EMBEDDED_WITHIN_S:
         if not studio.get("/api/memory").json()["stats"]["pendingIndex"]:
             break
-        time.sleep(2)
+        _pause(2.0)
     print(f"embedded after {time.perf_counter() - started:.0f} s")
 
 
@@ -88,6 +91,7 @@ def _measure(studio: httpx.Client, direct_url: str) -> None:
         for turn in range(WARM_UP + TURNS):
             text = f"What did {PEOPLE[turn % 10]} say about {THINGS[turn % 15]} in week {turn}?"
             for name, ask in ways.items():
+                _pause(PAUSE_S)
                 started = time.perf_counter()
                 answer = ask(text)
                 spent = (time.perf_counter() - started) * 1000
@@ -103,6 +107,10 @@ def _measure(studio: httpx.Client, direct_url: str) -> None:
         print(f"{name:20} p50 {middle:6.1f} ms  p95 {slow:6.1f} ms  added {middle - base:5.1f} ms")
     print("memories put in:", json.dumps(states))
     _steps(studio)
+
+
+def _pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
 
 
 def _steps(studio: httpx.Client) -> None:
