@@ -23,7 +23,7 @@ class ServiceThreads:
 
     def __init__(self, count: int, *, name: str) -> None:
         self._alive = 0
-        self._is_closed = False
+        self._closed = threading.Event()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(count, thread_name_prefix=name, initializer=self._begun)
 
@@ -44,7 +44,7 @@ class ServiceThreads:
 
     def close(self) -> None:
         """Let go of the threads with their connections; what runs ends with the process."""
-        self._is_closed = True
+        self._closed.set()
         with self._lock:
             # Each thread takes one, because it waits for the others.
             meeting = threading.Barrier(max(self._alive, 1))
@@ -57,13 +57,17 @@ class ServiceThreads:
             self._alive += 1
 
     def _guarded(self, work: Callable[[threading.Event], T], stop: threading.Event) -> T:
-        if self._is_closed:
+        if self._closed.is_set():
             raise CancelledError
         close_old_connections()
         try:
             return work(stop)
         finally:
-            close_old_connections()
+            if self._closed.is_set():
+                # It was too busy to take its leave.
+                connections.close_all()
+            else:
+                close_old_connections()
 
 
 def _leave(meeting: threading.Barrier) -> None:

@@ -54,7 +54,7 @@ def sent(world: World) -> str:
         ("/v1/messages", {**user(ASKED), "model": "lab/small", "max_tokens": 5}),
     ],
 )
-def test_a_memory_arrives_upstream_extract_pipeline_08(
+def test_extract_pipeline_08_a_memory_arrives_upstream(
     knowing: World, path: str, body: dict[str, Any]
 ) -> None:
     answered = knowing.say(path, body)
@@ -73,7 +73,7 @@ def test_the_first_systems_style_can_be_chosen(knowing: World) -> None:
     assert first == {"role": "system", "content": f"Memory context: {DARK}"}
 
 
-def test_with_nothing_relevant_bytes_pass_unchanged_extract_pipeline_07(world: World) -> None:
+def test_extract_pipeline_07_with_nothing_relevant_bytes_pass_unchanged(world: World) -> None:
     world.switch_on()
     answered = world.say(CHAT, b'{"model": "small",  "messages": [{"role":"user","content":"hi"}]}')
     assert sent(world).startswith('{"model": "small",  ')
@@ -100,7 +100,7 @@ def test_memory_stays_out_where_it_is_not_wanted(
     assert (answered.headers["x-memory-tokens"], knowing.receipt().memory) == ("0", state)
 
 
-def test_memory_is_off_until_it_is_switched_on_extract_pipeline_04(
+def test_extract_pipeline_04_memory_is_off_until_it_is_switched_on(
     world: World, remember: Remember
 ) -> None:
     _store(world, remember, DARK)
