@@ -56,9 +56,9 @@ def test_a_file_is_checked_before_anything_is_stored(studio: Studio) -> None:
         {"key": "a", "content": "first again"},
     ]
     body = words(upload(studio, json.dumps(rows)))
-    assert "<dt>New</dt> <dd>1</dd>" in body
-    assert "<dt>Updated</dt> <dd>1</dd>" in body
-    assert "<dt>Skipped</dt> <dd>1</dd>" in body
+    assert "<dt>New</dt> <dd> 1 </dd>" in body
+    assert "<dt>Updated</dt> <dd> 1 </dd>" in body
+    assert "<dt>Skipped</dt> <dd> 1 </dd>" in body
     assert "Record 2: There is no text in it." in body
     assert "JSON: our export, or a list" in body
     assert "first again" in body
@@ -90,7 +90,7 @@ def test_a_large_file_is_checked_by_a_worker_with_progress(studio: Studio, work:
     assert "Looking at memories.json" in words(response)
     work()
     body = words(studio.get(f"/memories/import/{job.pk}/", target="import-check"))
-    assert "<dt>New</dt> <dd>600</dd>" in body
+    assert "<dt>New</dt> <dd> 600 </dd>" in body
     assert "every 700ms" not in body
 
 
