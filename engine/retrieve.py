@@ -32,10 +32,14 @@ def _ordered(run: Run) -> tuple[Tier, list[tuple[int, float]]]:
     mode = run.query.mode
     if mode is Mode.RECENT or not run.query.text.strip():
         return Tier.RECENT, lists.recent(run)
+    if mode is not Mode.VECTOR:
+        # First of the two: meanwhile the query may be on its way to being embedded.
+        lists.search_keywords(run)
     has_vectors = mode in (Mode.VECTOR, Mode.HYBRID) and lists.search_vectors(run)
-    if mode is Mode.VECTOR and has_vectors:
-        return Tier.VECTOR, [(c.passage_id, c.score) for c in run.vector.values()]
-    lists.search_keywords(run)
+    if mode is Mode.VECTOR:
+        if has_vectors:
+            return Tier.VECTOR, [(c.passage_id, c.score) for c in run.vector.values()]
+        lists.search_keywords(run)
     if mode is Mode.HYBRID and (has_vectors or run.tiers.fusion.kind is Fusion.SCORES):
         return Tier.HYBRID if has_vectors else Tier.KEYWORD, order.fused(run)
     return Tier.KEYWORD, [(c.passage_id, c.score) for c in run.keyword.values()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from threading import Lock
 from typing import Protocol, cast
 
 import numpy as np
@@ -42,8 +44,9 @@ class SharedVectors(Protocol):
 class CachedSource:
     """An ``EmbeddingSource`` that embeds a repeated query once.
 
-    Documents pass through: each is embedded once anyway. Two threads that miss the same text at
-    the same time both embed it. Returned arrays are copies. What is not here may be in ``shared``.
+    Documents pass through: each is embedded once anyway. A thread that misses a text which another
+    is embedding waits for it, so that a query can be embedded ahead of its search. Returned arrays
+    are copies. What is not here may be in ``shared``.
     """
 
     def __init__(
@@ -58,6 +61,8 @@ class CachedSource:
         self._source = source
         self._shared = shared
         self._cache: LruCache[str, Vector] = LruCache(max_entries, ttl_s, clock)
+        self._under_way: dict[str, Future[Vector]] = {}
+        self._lock = Lock()
 
     @property
     def name(self) -> str:
@@ -105,14 +110,40 @@ class CachedSource:
         keys = [cache_key(space.source, space.model, space.dim, text, *rest) for text in texts]
         found = [self._cache.get(key) for key in keys]
         self._look_elsewhere(keys, found, space.dim)
-        missing = [place for place, vector in enumerate(found) if vector is None]
-        if missing:
-            fresh = self._source.embed([texts[place] for place in missing], purpose=purpose)
-            for place, vector in zip(missing, fresh, strict=True):
-                found[place] = kept = vector.copy()
-                self._cache.put(keys[place], kept)
-            self._tell_others({keys[place]: fresh[row] for row, place in enumerate(missing)})
-        return np.stack([vector for vector in found if vector is not None])
+        missing = {key: text for key, text, v in zip(keys, texts, found, strict=True) if v is None}
+        made = self._made(missing)
+        return np.stack([made[key] if v is None else v for key, v in zip(keys, found, strict=True)])
+
+    def _made(self, missing: Mapping[str, str]) -> dict[str, Vector]:
+        """Vectors of texts by their key; each is embedded by one thread at a time."""
+        own: dict[str, Future[Vector]] = {}
+        with self._lock:
+            others = {key: self._under_way[key] for key in missing if key in self._under_way}
+            own = {key: Future() for key in missing if key not in others}
+            self._under_way |= own
+        try:
+            made = self._embedded({key: missing[key] for key in own})
+            for key, vector in made.items():
+                own[key].set_result(vector)
+        except BaseException as error:
+            for future in own.values():
+                future.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                for key in own:
+                    del self._under_way[key]
+        return made | {key: future.result() for key, future in others.items()}
+
+    def _embedded(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+        if not texts:
+            return {}
+        fresh = self._source.embed(list(texts.values()), purpose=Purpose.QUERY)
+        made = {key: vector.copy() for key, vector in zip(texts, fresh, strict=True)}
+        for key, vector in made.items():
+            self._cache.put(key, vector)
+        self._tell_others(made)
+        return made
 
     def _look_elsewhere(self, keys: Sequence[str], found: list[Vector | None], dim: int) -> None:
         """Fill in what the second level has of what is missing."""

@@ -34,7 +34,8 @@ def collapsed(run: Run, tier: Tier, ordered: Sequence[tuple[int, float]]) -> lis
     seen: dict[str, int] = {}
     for start in range(0, len(ordered), LOAD_BATCH):
         if len(hits) >= wanted:
-            entries.extend(StageEntry(key, dropped="limit") for key, _score in ordered[start:])
+            if run.query.trace:
+                entries.extend(StageEntry(key, dropped="limit") for key, _score in ordered[start:])
             break
         batch = ordered[start : start + LOAD_BATCH]
         passages = run.tiers.passages.load([passage_id for passage_id, _score in batch])
@@ -65,7 +66,7 @@ def above_floor(run: Run, hits: list[Hit]) -> tuple[list[Hit], list[Hit]]:
     if nearest >= floor or any(_holds_words(run, hit) for hit in hits[:EVIDENCE_HITS]):
         run.stage("floor", (), note=f"{nearest:.3f} / {floor:.3f}")
         return hits, []
-    entries = [StageEntry(h.passage.id, score=h.vector_score, dropped="below_floor") for h in hits]
+    entries = (StageEntry(h.passage.id, score=h.vector_score, dropped="below_floor") for h in hits)
     run.stage("floor", entries, note=f"{nearest:.3f} / {floor:.3f}")
     return [], hits[:NEAREST]
 
@@ -98,7 +99,7 @@ def reranked(run: Run, hits: list[Hit]) -> list[Hit]:
         run.stage("rerank", (), note=error.code)
         return hits
     run.reranker = reranker.name
-    run.stage("rerank", [StageEntry(c.passage_id, c.rank, c.score) for c in found], reranker.name)
+    run.stage("rerank", (StageEntry(c.passage_id, c.rank, c.score) for c in found), reranker.name)
     ordered = [replace(by_id[c.passage_id], score=c.score, rerank_score=c.score) for c in found]
     return [*ordered, *rest]
 
@@ -106,7 +107,7 @@ def reranked(run: Run, hits: list[Hit]) -> list[Hit]:
 def limited(run: Run, hits: list[Hit]) -> list[Hit]:
     """No more hits than asked for."""
     kept, dropped = hits[: run.query.limit], hits[run.query.limit :]
-    run.stage("limit", [StageEntry(hit.passage.id, dropped="limit") for hit in dropped])
+    run.stage("limit", (StageEntry(hit.passage.id, dropped="limit") for hit in dropped))
     return kept
 
 

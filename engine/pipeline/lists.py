@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from engine.errors import EngineError
 from engine.pipeline.run import Run
@@ -16,7 +16,7 @@ def recent(run: Run) -> list[tuple[int, float]]:
     """The newest passages; the query is not looked at."""
     ids = run.tiers.passages.recent(run.scope, max(run.query.limit, run.tiers.depth))
     ordered = [(passage_id, 1.0 / rank) for rank, passage_id in enumerate(ids, start=1)]
-    run.stage("recent", [StageEntry(i, rank) for rank, i in enumerate(ids, start=1)])
+    run.stage("recent", (StageEntry(i, rank) for rank, i in enumerate(ids, start=1)))
     return ordered
 
 
@@ -102,5 +102,5 @@ def _keep_matching(run: Run) -> None:
     run.stage("match", [*_entries(kept), *entries], note=run.query.match.value)
 
 
-def _entries(found: Sequence[Candidate]) -> list[StageEntry]:
-    return [StageEntry(c.passage_id, c.rank, c.score) for c in found]
+def _entries(found: Sequence[Candidate]) -> Iterator[StageEntry]:
+    return (StageEntry(c.passage_id, c.rank, c.score) for c in found)

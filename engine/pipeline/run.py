@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -91,8 +91,11 @@ class Run:
         """The language of the query."""
         return language_of(self.query.text)
 
-    def stage(self, name: str, entries: Sequence[StageEntry], note: str = "") -> None:
-        """Close a stage: everything since the last one took its time."""
+    def stage(self, name: str, entries: Iterable[StageEntry], note: str = "") -> None:
+        """Close a stage: everything since the last one took its time.
+
+        ``entries`` are only looked at for a trace.
+        """
         moment = time.perf_counter()
         took_ms, self._mark = (moment - self._mark) * 1000, moment
         kept = tuple(entries) if self.query.trace else ()
@@ -104,6 +107,6 @@ class Run:
         return round((time.perf_counter() - self.started) * 1000, 3)
 
 
-def ranked(ordered: Sequence[tuple[int, float]]) -> list[StageEntry]:
+def ranked(ordered: Sequence[tuple[int, float]]) -> Iterator[StageEntry]:
     """Entries of a stage that put candidates in order."""
-    return [StageEntry(key, rank, score) for rank, (key, score) in enumerate(ordered, start=1)]
+    return (StageEntry(key, rank, score) for rank, (key, score) in enumerate(ordered, start=1))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from engine.embed.lru import CacheStats, LruCache
 from engine.errors import EmbeddingFailed
 from engine.testing.contracts_embed import EmbeddingSourceContract
 from engine.testing.fakes import FailingEmbedding, FakeEmbedding
-from engine.types import Purpose, Signature
+from engine.types import Matrix, Purpose, Signature
 
 
 class Clock:
@@ -75,6 +77,40 @@ def test_embedding_cache_02_a_known_text_is_not_embedded_again() -> None:
         cached.embed(["tea"], purpose=Purpose.QUERY)
     assert cached.stats == CacheStats(hits=2, misses=1, size=1)
     assert source.calls == [(Purpose.QUERY, ("tea",))]
+
+
+class SlowEmbedding(FakeEmbedding):
+    """Embeds when the gate opens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.gate = Event(), Event()
+
+    def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
+        self.begun.set()
+        self.gate.wait(30)
+        return super().embed(texts, purpose=purpose)
+
+
+def test_a_text_that_another_thread_is_embedding_is_waited_for() -> None:
+    source = SlowEmbedding()
+    cached = CachedSource(source)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(cached.embed, ["tea"], purpose=Purpose.QUERY)
+        assert source.begun.wait(30)
+        second = threads.submit(cached.embed, ["tea", "milk"], purpose=Purpose.QUERY)
+        source.gate.set()
+        assert np.array_equal(first.result(30)[0], second.result(30)[0])
+    asked = [text for _purpose, texts in source.calls for text in texts]
+    assert sorted(asked) == ["milk", "tea"]
+
+
+def test_who_waits_for_a_text_hears_of_its_failure_and_the_next_one_tries_again() -> None:
+    source = FailingEmbedding()
+    cached = CachedSource(source)
+    for _ in range(2):
+        with pytest.raises(EmbeddingFailed):
+            cached.embed(["tea"], purpose=Purpose.QUERY)
 
 
 def test_embedding_cache_04_a_read_keeps_an_entry() -> None:

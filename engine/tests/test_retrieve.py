@@ -59,7 +59,7 @@ def test_both_lists_are_fused_and_the_trace_names_every_stage() -> None:
     assert (found(done), done.tier, done.fusion) == ([1, 2], Tier.HYBRID, Fusion.SCORES)
     assert done.trace is not None
     names = [one.name for one in done.trace.stages]
-    assert names == ["embed", "vector", "keyword", "fuse", "collapse", "limit", "budget"]
+    assert names == ["keyword", "embed", "vector", "fuse", "collapse", "limit", "budget"]
 
 
 def test_weights_that_are_both_nothing_are_as_if_not_set() -> None:

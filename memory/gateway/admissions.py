@@ -43,7 +43,7 @@ class Admissions:
         """The caller of a secret. Raises ``Refusal``."""
         if not secret:
             raise no_key()
-        name = hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+        name = _name(secret)
         before = self._remembered(name)
         try:
             async with asyncio.timeout(PATIENCE_S if before else None):
@@ -59,6 +59,10 @@ class Admissions:
             return before
         self._remember(name, found)
         return found
+
+    def known(self, secret: str) -> Admission | None:
+        """A caller who was admitted a moment ago, and may not be any more."""
+        return self._remembered(_name(secret)) if secret else None
 
     def _asked(self, name: bytes, secret: str) -> asyncio.Future[Admission]:
         """The answer of the database; those who ask about one key at one moment share it."""
@@ -89,3 +93,7 @@ class Admissions:
         self._known.move_to_end(name)
         while len(self._known) > MOST:
             self._known.popitem(last=False)
+
+
+def _name(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()

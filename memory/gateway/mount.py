@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 
-from engine.chat.bodies import parse
 from memory.asgi import Receive, Scope, Send, header, is_own_host
 from memory.gateway.admissions import GRACE_S, Admissions, Admit
-from memory.gateway.chats import PATHS, Chat, Chats, Planner
+from memory.gateway.arrivals import Arrivals
+from memory.gateway.chats import PATHS, Chats, Planner
 from memory.gateway.connection import while_connected
 from memory.gateway.embeddings import Embeddings
-from memory.gateway.incoming import Gone, Incoming, discard, incoming, read_body
+from memory.gateway.incoming import Gone, Incoming, discard, incoming
 from memory.gateway.models import Models
-from memory.gateway.passing import Passing, model_of
+from memory.gateway.passing import Passing
 from memory.gateway.recorder import Recorder
-from memory.gateway.refusals import Refusal, no_object
+from memory.gateway.refusals import Refusal
 from memory.gateway.relay import refuse
 from memory.service_threads import ServiceThreads
 from memory.services.gateway.admission import Admission, admit
@@ -35,11 +35,13 @@ logger = logging.getLogger("memory.gateway")
 ADMITTING: Final = 4
 CLOSE_WITHIN_S: Final = 0.5
 EMBEDDING: Final = 2
+AHEAD: Final = 2
 COUNT_TOKENS: Final = "/v1/messages/count_tokens"
 MODELS: Final = "/v1/models"
 EMBEDDINGS: Final = "/v1/embeddings"
 
-Answer = Callable[[Admission, Incoming, Receive, Send], Awaitable[None]]
+Answer = Callable[[Incoming, Receive, Send], Awaitable[None]]
+Admitted = Callable[[Admission, Incoming, Receive, Send], Awaitable[None]]
 
 
 class Gateway:
@@ -52,6 +54,7 @@ class Gateway:
             "admit": ServiceThreads(ADMITTING, name="gateway-admit"),
             "memory": ServiceThreads(settings.MEMORY_STUDIO_THREADS, name="gateway-memory"),
             "embed": ServiceThreads(EMBEDDING, name="gateway-embed"),
+            "ahead": ServiceThreads(AHEAD, name="gateway-ahead"),
         }
         self._admissions = Admissions(self._threads["admit"], admit, grace_s=grace_s)
         self._planner = planner
@@ -64,7 +67,7 @@ class Gateway:
         """Answer one request."""
         asked = incoming(scope)
         try:
-            await self._admitted(scope, asked, receive, send)
+            await self._answered(scope, asked, receive, send)
         except Refusal as error:
             await refuse(send, error, asked.dialect)
         except Gone:
@@ -83,14 +86,13 @@ class Gateway:
         for threads in self._threads.values():
             threads.close()
 
-    async def _admitted(self, scope: Scope, asked: Incoming, receive: Receive, send: Send) -> None:
+    async def _answered(self, scope: Scope, asked: Incoming, receive: Receive, send: Send) -> None:
         try:
             answer = self._route(scope, asked)
-            admitted = await self._admissions.admit(asked.secret)
         except Refusal:
             await discard(receive)
             raise
-        await answer(admitted, asked, receive, send)
+        await answer(asked, receive, send)
 
     def _route(self, scope: Scope, asked: Incoming) -> Answer:
         if not is_own_host(header(scope, b"host")):
@@ -121,21 +123,22 @@ class Gateway:
         models = Models(client, self._threads["embed"])
         embeddings = Embeddings(passing, self._threads["embed"])
 
-        async def chat(admitted: Admission, asked: Incoming, receive: Receive, send: Send) -> None:
-            made = _chat(asked, await read_body(receive, asked.headers))
+        arrivals = Arrivals(self._admissions, self._threads["ahead"])
+
+        async def chat(asked: Incoming, receive: Receive, send: Send) -> None:
+            admitted, made = await arrivals.chat(asked, receive)
             await while_connected(receive, chats.answer(admitted, made, send))
+
+        def admitted(answer: Admitted) -> Answer:
+            async def answered(asked: Incoming, receive: Receive, send: Send) -> None:
+                await answer(await arrivals.caller(asked, receive), asked, receive, send)
+
+            return answered
 
         return {
             **{("POST", path): chat for path in PATHS},
-            ("POST", COUNT_TOKENS): passing.answer,
-            ("POST", EMBEDDINGS): embeddings.answer,
-            ("GET", MODELS): models.every,
-            ("GET", f"{MODELS}/*"): models.one,
+            ("POST", COUNT_TOKENS): admitted(passing.answer),
+            ("POST", EMBEDDINGS): admitted(embeddings.answer),
+            ("GET", MODELS): admitted(models.every),
+            ("GET", f"{MODELS}/*"): admitted(models.one),
         }
-
-
-def _chat(asked: Incoming, raw: bytes) -> Chat:
-    body = parse(raw)
-    if body is None:
-        raise no_object()
-    return Chat(asked, PATHS[asked.path], raw, body, model_of(body))

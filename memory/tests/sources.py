@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
+from typing import ClassVar
 
 from engine.testing.fakes import FakeEmbedding
-from engine.types import Health
+from engine.types import Health, Matrix, Purpose
 
 
 def fake(*, models_dir: Path, template: str) -> FakeEmbedding:
@@ -19,6 +21,24 @@ def fake_light(*, models_dir: Path, template: str) -> FakeEmbedding:
     """Stands in for the light model: another vector space."""
     del models_dir
     return FakeEmbedding(dim=48, model="fake-light", revision=f"1+{template}")
+
+
+class RecordingEmbedding(FakeEmbedding):
+    """Tells every query that it was asked to embed."""
+
+    queries: ClassVar[list[str]] = []
+
+    def embed(self, texts: Sequence[str], *, purpose: Purpose) -> Matrix:
+        """As the fake one."""
+        if purpose is Purpose.QUERY:
+            self.queries.extend(texts)
+        return super().embed(texts, purpose=purpose)
+
+
+def recording(*, models_dir: Path, template: str) -> RecordingEmbedding:
+    """Stands in for the default model; the same space as ``fake``."""
+    del models_dir
+    return RecordingEmbedding(model="fake-e5", revision=f"1+{template}")
 
 
 class LoadingEmbedding(FakeEmbedding):

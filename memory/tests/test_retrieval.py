@@ -162,7 +162,7 @@ def test_the_trace_is_json_that_tells_what_each_stage_did(
     request = RetrieveRequest("tea number", limit=3, max_tokens=60, trace=True)
     shown = json.loads(json.dumps(preview_out(retrieve(alice, request)), allow_nan=False))
     stages = {stage["name"]: stage for stage in shown["trace"]["stages"]}
-    assert list(stages) == ["embed", "vector", "keyword", "fuse", "collapse", "limit", "budget"]
+    assert list(stages) == ["keyword", "embed", "vector", "fuse", "collapse", "limit", "budget"]
     assert {"tea", "number"} <= set(shown["trace"]["terms"])
     assert stages["limit"]["entries"] == [
         {"passageId": stages["limit"]["entries"][0]["passageId"], "dropped": "limit"}

@@ -86,7 +86,7 @@ def plan(admission: Admission, ask: Ask, *, purpose: Purpose) -> Plan:
     nothing.
     """
     state = _why_not(admission, ask)
-    query = request_text(ask.body) if state is None else ""
+    query = query_of(ask.body) if state is None else ""
     if state is not None or not query:
         return Plan(state or State.NO_TEXT)
     started = time.perf_counter()
@@ -104,6 +104,16 @@ def plan(admission: Admission, ask: Ask, *, purpose: Purpose) -> Plan:
     if not meter.allows(admission.key, made.tokens, is_spent=purpose == "chat"):
         return replace(done, state=State.CAPPED, injected=None)
     return replace(done, state=State.INJECTED)
+
+
+def query_of(body: Body) -> str:
+    """What a chat looks for: the user's last turn, as much of it as a query holds."""
+    return shorten_query(request_text(body)).strip()
+
+
+def mode_of(admission: Admission) -> Mode:
+    """How a chat of this caller is searched for."""
+    return MODES.get(admission.memory.strategy, Mode.HYBRID)
 
 
 def put_in(admission: Admission, body: Body, aim: Aim, notes: tuple[Note, ...]) -> Injected | None:
@@ -127,8 +137,8 @@ def _why_not(admission: Admission, ask: Ask) -> State | None:
 def _retrieved(admission: Admission, ask: Ask, query: str, purpose: Purpose) -> RetrievalView:
     chosen, style = admission.chat, Style(admission.chat.style)
     request = RetrieveRequest(
-        query=shorten_query(query),
-        mode=MODES.get(admission.memory.strategy, Mode.HYBRID),
+        query=query,
+        mode=mode_of(admission),
         limit=chosen.limit,
         max_tokens=room_for_notes(style, admission.memory.max_tokens),
         session=ask.session if chosen.scope == "session" else None,
