@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 
 from engine.testing import postgres_server, redis_server
+from memory.tests.named_tests import NamedTests
 
 if settings.configured:
     raise pytest.UsageError("unset DJANGO_SETTINGS_MODULE: the tests bring their own home")
@@ -31,6 +32,11 @@ if os.environ.get("TEST_STACK") == "servers":
     os.environ["REDIS_URL"] = _servers.enter_context(redis_server.running()).url
 os.environ["DJANGO_SETTINGS_MODULE"] = "memstudio.settings"
 django.setup()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let a whole run check that the tests which the documents name have run."""
+    config.pluginmanager.register(NamedTests(), "named-tests")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
