@@ -63,6 +63,7 @@ urlpatterns = [
     path("vaults/<uuid:uid>/", vault_contents.show, name="vault"),
     path("vaults/<uuid:uid>/unlock/", vaults.unlock, name="vault-unlock"),
     path("vaults/<uuid:uid>/lock/", vaults.lock, name="vault-lock"),
+    path("vaults/<uuid:uid>/watch/", vaults.watch, name="vault-watch"),
     path("vaults/<uuid:uid>/passphrase/", vaults.passphrase, name="vault-passphrase"),
     path("vaults/<uuid:uid>/rules/", vaults.rules, name="vault-rules"),
     path("vaults/<uuid:uid>/grants/", vaults.grant, name="vault-grant"),

@@ -157,10 +157,10 @@ class Keeper:
             self.lock(vault)
         raise VaultError("The vault is locked.", code="vault_locked")
 
-    def is_unlocked(self, vault: str, generation: int) -> bool:
-        """Whether its key is here; asking is no use of it."""
+    def is_unlocked(self, vault: str, generation: int, *, uses: bool = False) -> bool:
+        """Whether its key is here; asking alone is no use of it."""
         try:
-            self.sealer(vault, generation, uses=False)
+            self.sealer(vault, generation, uses=uses)
         except VaultError:
             return False
         return True

@@ -92,6 +92,15 @@ def lock(request: StudioRequest, uid: uuid.UUID) -> HttpResponse:
     return go(request, reverse("vaults"), Notice(text))
 
 
+@vault_page("GET")
+def watch(request: StudioRequest, uid: uuid.UUID) -> HttpResponse:
+    """What an open page asks now and then: nothing to do, or away from what nobody may read now."""
+    is_typing = bool(request.GET.get("typed"))
+    if lifecycle.watch(request.principal, str(uid), is_used=is_typing):
+        return HttpResponse(status=204)
+    return to_vault(request, uid, Notice(_("The vault is locked."), level="warn"))
+
+
 @vault_page("GET", "POST")
 def passphrase(request: StudioRequest, uid: uuid.UUID) -> HttpResponse:
     """Another passphrase; the answer shows the new recovery key once."""

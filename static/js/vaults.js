@@ -1,5 +1,6 @@
 // Vaults: many files, dropped or chosen, are sent one after the other, each with its outcome; a
-// citation shows its passage. Without this file the form sends all at once, and links lead there.
+// citation shows its passage; a page closes with its vault. Without this file the form sends all at
+// once, and links lead there.
 (() => {
   "use strict";
 
@@ -54,6 +55,16 @@
     }
     button.disabled = false;
     button.focus();
+  });
+
+  // An open page asks whether its vault is still unlocked, and leaves when it is not. That somebody
+  // writes is a use of the vault: it must not lock under their hands.
+  let typed = false;
+  document.addEventListener("input", () => (typed = true));
+  document.addEventListener("htmx:configRequest", ({ detail }) => {
+    if (detail.elt.id !== "vault-watch") return;
+    if (typed) detail.parameters.typed = "1";
+    typed = false;
   });
 
   // Beside the answer its passage is scrolled to; below the answer the page is.

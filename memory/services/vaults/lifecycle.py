@@ -104,6 +104,18 @@ def is_unlocked(vault: Vault) -> bool:
     return vault_wiring.keeper().is_unlocked(str(vault.uid), vault.lock_generation)
 
 
+def watch(principal: Principal, reference: str, *, is_used: bool = False) -> bool:
+    """Whether a vault can still be read, asked by what shows its texts.
+
+    To ask is no use of the vault; where its reader is writing, it is.
+    """
+    vault = get(principal, reference)
+    if vault.is_sealed and is_used:
+        keeper = vault_wiring.keeper()
+        return keeper.is_unlocked(str(vault.uid), vault.lock_generation, uses=True)
+    return is_unlocked(vault)
+
+
 def unlock(
     principal: Principal, reference: str, *, passphrase: str = "", recovery_key: str = ""
 ) -> Vault:

@@ -123,6 +123,27 @@ def test_below_an_answer_the_page_goes_to_the_passage(
         assert page.evaluate("document.scrollingElement.scrollWidth") <= 360
 
 
+def test_an_open_document_is_gone_soon_after_its_vault_was_locked(
+    studio: Studio, alice: Principal
+) -> None:
+    vault = sealed(alice)
+    fill(alice, vault)
+    card = VaultAsset.objects.filter(kind="card").first()
+    assert card is not None
+    page = studio.open("/vaults/")
+    page.clock.install()
+    page.goto(f"{studio.url}/vaults/{vault.uid}/assets/{card.pk}/")
+    text = page.locator(".source-text")
+    with page.expect_response("**/watch/") as asked:
+        page.clock.fast_forward(20_000)
+    assert asked.value.status == 204
+    expect(text).to_be_visible()
+    lifecycle.lock(alice, str(vault.uid))
+    page.clock.fast_forward(20_000)
+    expect(page.get_by_text("This vault is locked")).to_be_visible()
+    expect(text).to_have_count(0)
+
+
 def test_many_files_are_sent_one_by_one(studio: Studio, alice: Principal) -> None:
     vault = sealed(alice)
     page = studio.open(f"/vaults/{vault.uid}/ingest/", bypass_csp=True)

@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from memory import vault_wiring
 from memory.models import Vault, VaultGrant
 from memory.principal import SYSTEM, Principal
 from memory.services.vaults import lifecycle
@@ -162,3 +163,18 @@ def test_a_vault_goes_out_as_a_file_and_comes_in_as_another(
     broken = SimpleUploadedFile("b.msvault", answer.content[:-9])
     bad = studio.post("/vaults/import/", secret | {"name": "b", "file": broken})
     assert bad.status_code == 422 and not Vault.objects.filter(name="b").exists()
+
+
+def test_an_open_page_hears_of_a_lock_and_asking_is_no_use_of_the_vault(
+    studio: Studio, alice: Principal
+) -> None:
+    vault = sealed(alice, auto_lock_minutes=1)
+    left: list[float] = []
+    for asked in ("watch/", "watch/", "watch/?typed=1"):
+        assert studio.get(path_of(vault, asked)).status_code == 204
+        left.append(vault_wiring.keeper().seconds_left(str(vault.uid)) or 0.0)
+    assert left[0] > left[1] and left[2] > left[1]
+    lifecycle.lock(alice, str(vault.uid))
+    answer = studio.get(path_of(vault, "watch/"), target="vault-watch")
+    assert answer["HX-Redirect"] == path_of(vault)
+    assert studio.get(path_of(opened(alice), "watch/")).status_code == 204
