@@ -7,7 +7,7 @@ CELERY := $(VENV)/celery --quiet --app memstudio.celery
 SCRATCH := MEMORY_STUDIO_HOME=$(CURDIR)/.venv/check-home
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run worker beat broker test test-servers check lint types imports templates migrations
+.PHONY: help setup setup-dev run worker beat vaultd broker test test-servers check lint types imports templates migrations
 .PHONY: format cases behaviours bench fuzz chaos messages python
 
 help: ## List the targets
@@ -25,6 +25,9 @@ worker: setup broker ## Start a worker of its own (needs REDIS_URL or CELERY_BRO
 
 beat: setup broker ## Start what calls the workers' rounds; one is enough
 	@exec $(CELERY) beat $(ARGS)
+
+vaultd: setup ## Keep the keys of sealed vaults for several webs (needs DATABASE_URL)
+	@exec $(VENV)/python manage.py vaultd $(ARGS)
 
 broker:
 	@test -n "$$REDIS_URL$$REDIS_URL_FILE$$CELERY_BROKER_URL$$CELERY_BROKER_URL_FILE" || { \

@@ -58,6 +58,7 @@ urlpatterns = [
     path("inbox/<uuid:item_id>/accept/", inbox.accept, name="inbox-accept"),
     path("vaults/", vaults.index, name="vaults"),
     path("vaults/add/", vaults.add, name="vault-add"),
+    path("vaults/unavailable/", vaults.unavailable, name="vaults-unavailable"),
     path("vaults/import/", vault_parcels.bring_in, name="vault-import"),
     path("vaults/<uuid:uid>/export/", vault_parcels.export, name="vault-export"),
     path("vaults/<uuid:uid>/", vault_contents.show, name="vault"),

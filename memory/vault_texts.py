@@ -17,7 +17,10 @@ TEXTS: Final[Mapping[str, Promise]] = {
     "wrong_passphrase": gettext_lazy("This passphrase or recovery key does not open the vault."),
     "weak_passphrase": gettext_lazy("A passphrase of 8 to 1,024 characters is needed."),
     "needs_embedded": gettext_lazy(
-        "Sealed vaults need one process that keeps their keys: the studio on SQLite."
+        "Sealed vaults need one process that keeps their keys: the studio on SQLite, or vaultd."
+    ),
+    "vaultd_unavailable": gettext_lazy(
+        "The process that keeps the keys of sealed vaults (vaultd) does not answer."
     ),
     "sealed_damaged": gettext_lazy("The sealed text is damaged and cannot be read."),
     "index_too_large": gettext_lazy("The vault is too large for its index in memory."),

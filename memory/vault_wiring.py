@@ -61,14 +61,23 @@ def keeper() -> Keeper:
 
 
 def require_keeper() -> Keeper:
-    """The keeper, for work with keys. Raises ``VaultError`` (``needs_embedded``)."""
-    if not settings.MEMORY_STUDIO_KEEPS_VAULTS:
+    """The keeper, for work with keys. Raises ``VaultError``.
+
+    ``vaultd_unavailable`` where another process has the keys and could not be asked,
+    ``needs_embedded`` where none does.
+    """
+    if settings.MEMORY_STUDIO_KEEPS_VAULTS:
+        return _keeper
+    if settings.MEMORY_STUDIO_VAULTD:
         raise VaultError(
-            "Sealed vaults need one process that keeps their keys: the studio on SQLite, or the "
-            "only web process with MEMORY_STUDIO_KEEPS_VAULTS=1.",
-            code="needs_embedded",
+            "The process that keeps the keys of sealed vaults (vaultd) could not be asked.",
+            code="vaultd_unavailable",
         )
-    return _keeper
+    raise VaultError(
+        "Sealed vaults need one process that keeps their keys: the studio on SQLite, or "
+        "`manage.py vaultd` with MEMORY_STUDIO_VAULTD.",
+        code="needs_embedded",
+    )
 
 
 def cost() -> Cost:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from memstudio.errors import StartError
 
@@ -92,6 +93,21 @@ def traces() -> bool:
         if text(name, "http/protobuf") != "http/protobuf":
             raise StartError(f"{name} must be http/protobuf: nothing else is spoken here.")
     return True
+
+
+def origin(name: str) -> str:
+    """The address of a server: ``http://host:port`` or ``https://…``, and nothing behind it."""
+    value = text(name).rstrip("/")
+    if not value:
+        return ""
+    try:
+        parts = urlsplit(value)
+        is_origin = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        is_origin = False
+    if not is_origin or value not in (f"{kind}://{parts.netloc}" for kind in ("http", "https")):
+        raise StartError(f"{name} must be http://host:port or https://host:port, and no more.")
+    return value
 
 
 def prefixed(prefix: str) -> dict[str, str]:

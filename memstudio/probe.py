@@ -1,4 +1,4 @@
-"""``python -m memstudio.probe``: whether the web of this container is ready; for health checks."""
+"""``python -m memstudio.probe [PORT]``: whether this container is ready; for health checks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ PORT = 8765
 ANSWER_WITHIN_S = 4
 
 
-def main() -> int:
+def main(port: int = PORT) -> int:
     """Exit code 0 when it is."""
-    web = http.client.HTTPConnection("127.0.0.1", PORT, timeout=ANSWER_WITHIN_S)
+    web = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_WITHIN_S)
     try:
         web.request("GET", "/readyz")
         return int(web.getresponse().status != 200)
@@ -22,4 +22,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*map(int, sys.argv[1:2])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import errno
@@ -24,6 +25,14 @@ BACKLOG: Final = 1024
 MAX_REQUESTS: Final = 16_384
 """How many requests may be open at once: a stream that is idle costs a few kilobytes."""
 MAX_FILES: Final = 65_536
+
+
+def port(text: str) -> int:
+    """A port as it is typed; for ``argparse``."""
+    number = int(text) if text.isdecimal() and len(text) <= 5 else 0
+    if not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
+    return number
 
 
 def check_address(host: str, port: int) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from django.utils.translation import gettext_lazy as _
 
 from memstudio import database, env, home, log, providers, quiet, redis
+from memstudio.errors import StartError
 
 quiet.apply()
 
@@ -148,11 +149,17 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     if MEMORY_STUDIO_EMBEDDED_WORKER
     else {"visibility_timeout": 10, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
 )
-# Keys of sealed vaults live in one process: here it is the only one.
+# Keys of sealed vaults live in one process: this one, or the one that the webs pass requests to.
 MEMORY_STUDIO_KEEPS_VAULTS = env.flag(
     "MEMORY_STUDIO_KEEPS_VAULTS",
     MEMORY_STUDIO_EMBEDDED_WORKER and DATABASES["default"]["ENGINE"].endswith("sqlite3"),
 )
+MEMORY_STUDIO_VAULTD = env.origin("MEMORY_STUDIO_VAULTD")
+if MEMORY_STUDIO_VAULTD and MEMORY_STUDIO_KEEPS_VAULTS:
+    raise StartError(
+        "This process keeps the keys of vaults itself (it is the studio on SQLite, or "
+        "MEMORY_STUDIO_KEEPS_VAULTS is set): leave MEMORY_STUDIO_VAULTD out."
+    )
 MEMORY_STUDIO_VAULT_MEMORY_MIB = env.integer(
     "MEMORY_STUDIO_VAULT_MEMORY_MIB", 64, low=19, high=1024
 )

@@ -178,6 +178,11 @@ class Keeper:
         with self._lock:
             return list(self._sessions)
 
+    def generations(self) -> dict[str, int]:
+        """The vaults whose keys are here, each with the number of locks it was unlocked under."""
+        with self._lock:
+            return {vault: session.generation for vault, session in self._sessions.items()}
+
     def index(self, vault: str, version: Version, build: Build) -> tuple[VaultIndex, Slot]:
         """The index of a vault as of a version, built when there is none.
 

@@ -14,7 +14,7 @@ from django.views.decorators.cache import cache_control
 from django_htmx.http import HttpResponseClientRedirect
 
 from engine.vault.errors import VaultError
-from memory import vault_texts
+from memory import vault_texts, vault_wiring
 from memory.views._notice import Notice, remember
 from memory.views._principal import StudioRequest, studio
 
@@ -44,6 +44,15 @@ def vault_page(
         return cache_control(no_store=True)(studio(*methods)(told))
 
     return decorate
+
+
+def missing_keeper() -> str:
+    """Why no sealed vault can be used here, in the reader's language; empty when they can."""
+    try:
+        vault_wiring.require_keeper()
+    except VaultError as error:
+        return vault_texts.told(error).message
+    return ""
 
 
 def to_vault(request: StudioRequest, uid: uuid.UUID, notice: Notice) -> HttpResponse:

@@ -20,7 +20,7 @@ from memory.vault_forms import UnlockForm
 from memory.views._notice import Notice, Undo
 from memory.views._principal import StudioRequest
 from memory.views._render import render_page, sent
-from memory.views._vaults import go, to_vault, vault_page
+from memory.views._vaults import go, missing_keeper, to_vault, vault_page
 from memory.views.vaults import refuse
 
 ONE: Final = "memory/vault.html"
@@ -180,6 +180,7 @@ def _page(
         "limits": searching.LIMITS,
         "form": SearchForm(auto_id="vault-%s"),
         "unlock_form": UnlockForm(auto_id="unlock-%s"),
+        "missing_keeper": missing_keeper(),
     }
     return render_page(request, ONE, frame | context, partials=PARTIALS, status=status)
 

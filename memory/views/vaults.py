@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any, Final
 
-from django.conf import settings
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -28,7 +27,7 @@ from memory.vault_forms import (
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest
 from memory.views._render import current_owner, owners, render_page, sent
-from memory.views._vaults import go, to_vault, vault_page
+from memory.views._vaults import go, missing_keeper, to_vault, vault_page
 
 LIST: Final = "memory/vaults.html"
 ADD: Final = "memory/vault_add.html"
@@ -43,8 +42,13 @@ SECRETS: Final = ("passphrase", "recovery_key")
 def index(request: StudioRequest) -> HttpResponse:
     """Every vault, with its state."""
     rows = overview.list_all(request.principal, current_owner(request))
-    context = {"rows": rows, "keeps": settings.MEMORY_STUDIO_KEEPS_VAULTS}
-    return render_page(request, LIST, context)
+    return render_page(request, LIST, {"rows": rows, "missing_keeper": missing_keeper()})
+
+
+@vault_page("GET")
+def unavailable(_request: StudioRequest) -> HttpResponse:
+    """What is shown when vaultd broke off in the middle of a request."""
+    raise VaultError("The process that keeps the keys broke off.", code="vaultd_unavailable")
 
 
 @vault_page("GET", "POST")

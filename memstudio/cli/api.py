@@ -51,6 +51,11 @@ class Api:
     secret: Callable[[], str]
     is_local: bool = False
 
+    @property
+    def keeps_keys(self) -> bool:
+        """Whether a vault would be unlocked in this process, and only as long as it lives."""
+        return self.is_local and not settings.MEMORY_STUDIO_VAULTD
+
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Send a request below ``/api/``; the decoded answer. Raises ``Refused``."""
         response = self._send(method, path, query, json=body)
@@ -133,7 +138,11 @@ def _own_client() -> Iterator[tuple[httpx2.Client, bool]]:
 
     startup.prepare()
     signin.first_start()
-    transport = httpx2.WSGITransport(app=application)
+    transport: httpx2.BaseTransport = httpx2.WSGITransport(app=application)
+    if settings.MEMORY_STUDIO_VAULTD:
+        from memstudio.vaultd.command import ThroughVaultd
+
+        transport = ThroughVaultd(settings.MEMORY_STUDIO_VAULTD, transport)
     with httpx2.Client(transport=transport, base_url="http://localhost") as client:
         yield client, True
 

@@ -25,12 +25,12 @@ def path(vault: str, rest: str = "") -> str:
 def call(api: Api, method: str, vault: str, rest: str = "", body: Any = None, **query: Any) -> Any:
     """A request about a vault. Where this process answers itself, it unlocks the vault first."""
     secret = env.secret("MEMORY_STUDIO_PASSPHRASE")
-    if api.is_local and secret and rest != "/unlock":
+    if api.keeps_keys and secret and rest != "/unlock":
         api.call("POST", path(vault, "/unlock"), {"passphrase": secret})
     try:
         return api.call(method, path(vault, rest), body, **query)
     except Refused as refused:
-        if api.is_local and refused.error.get("code") == "vault_locked":
+        if api.keeps_keys and refused.error.get("code") == "vault_locked":
             refused.error["message"] = (
                 f"The vault is locked, and no studio runs that could keep it unlocked: start one, "
                 f"or set {VARIABLE} for this command."

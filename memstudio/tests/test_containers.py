@@ -24,7 +24,7 @@ SECRETS = (
     "MEMORY_STUDIO_SECRET_KEY",
     "MEMORY_STUDIO_ENCRYPTION_KEY",
 )
-OURS = {"web", "worker", "beat"}
+OURS = {"web", "vaultd", "worker", "beat"}
 
 
 def read(name: str) -> dict[str, Any]:
@@ -104,6 +104,16 @@ def test_images_are_pinned_and_servers_tell_how_they_are() -> None:
         assert options["healthcheck"]["test"], service
     assert read(SCALED)["worker"]["healthcheck"]["test"]
     assert set(read(SCALED)["web"]["depends_on"]) == {"postgres", "redis"}
+
+
+def test_vaultd_is_reached_by_the_webs_and_by_nobody_else() -> None:
+    services = read(SCALED)
+    place = services["web"]["environment"]["MEMORY_STUDIO_VAULTD"]
+    assert place == "http://vaultd:8001"
+    assert "ports" not in services["vaultd"]
+    assert services["vaultd"]["command"][-2:] == ["--listen", "0.0.0.0:8001"]
+    assert services["vaultd"]["healthcheck"]["test"][-1] == "8001"
+    assert "deploy" not in services["vaultd"], "there is one of it"
 
 
 def test_the_image_is_built_apart_and_runs_as_nobody_in_particular() -> None:

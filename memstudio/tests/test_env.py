@@ -54,6 +54,19 @@ def test_an_odd_value_refuses_to_start_and_names_the_variable(
         read()
 
 
+@pytest.mark.parametrize(
+    "value", ["vaultd:8001", "ftp://a", "http://a/b", "http://u:p@a", "http://a:99999", "http://"]
+)
+def test_an_address_of_a_server_is_that_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv(NAME, value)
+    with pytest.raises(StartError, match=f"^{NAME} must be http://host:port"):
+        env.origin(NAME)
+    monkeypatch.setenv(NAME, "https://vaultd.example:8001/")
+    assert env.origin(NAME) == "https://vaultd.example:8001"
+
+
 def test_a_choice_is_found_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NAME, "error")
     assert env.choice(NAME, "INFO", ("INFO", "ERROR")) == "ERROR"

@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Where to listen, and whether jobs run here."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=_port, default=8765, help="port to listen on")
+        parser.add_argument("--port", type=serving.port, default=8765, help="port to listen on")
         parser.add_argument("--no-worker", action="store_true", help="run no jobs in this process")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -33,7 +33,8 @@ class Command(BaseCommand):
         with _home_held():
             serving.check_address(host, port)
             startup.prepare()
-            with address.published(settings.MEMORY_STUDIO_HOME, serving.base_url(host, port)):
+            url = serving.base_url(host, port)
+            with _keys_held(), address.published(settings.MEMORY_STUDIO_HOME, url):
                 self._serve(host, port, has_worker=not options["no_worker"])
             serving.leave()
 
@@ -80,11 +81,11 @@ def _home_held() -> Iterator[None]:
         yield
 
 
-def _port(text: str) -> int:
-    try:
-        port = int(text)
-    except ValueError:
-        port = 0
-    if not 1 <= port <= 65535:
-        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
-    return port
+@contextlib.contextmanager
+def _keys_held() -> Iterator[None]:
+    """Where several processes could keep the keys of vaults, one does."""
+    from memstudio import asgi
+    from memstudio.vaultd import lease
+
+    with lease.held() if asgi.keeps_for_others() else contextlib.nullcontext():
+        yield

@@ -129,7 +129,7 @@ def _lock(api: Api, options: Mapping[str, Any]) -> Any:
 
 
 def _unlock(api: Api, options: Mapping[str, Any]) -> Any:
-    if api.is_local:
+    if api.keeps_keys:
         message = "No studio runs that could keep the vault unlocked: start one first."
         raise Refused(USAGE, {"code": "no_studio", "message": message})
     return api.call("POST", vaults.path(options["vault"], "/unlock"), vaults.opening(options))
