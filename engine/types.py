@@ -109,7 +109,8 @@ class Scope:
     include_shared: bool = False
     vaults: frozenset[int] = frozenset()
     session: str | None = None
-    types: frozenset[MemoryType] = frozenset()
+    types: frozenset[MemoryType | PassageKind] = frozenset()
+    """Types of memories; what lies in a vault has its kind as type."""
     retained_after_ms: Mapping[MemoryType, int] = field(default_factory=dict)
     excluded: frozenset[int] = frozenset()
     """Passage ids left out for a reason outside the columns, such as typed decay."""

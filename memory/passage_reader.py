@@ -12,15 +12,17 @@ from engine import scope_sql
 from engine.database import POSTGRESQL, SQLITE, Dialect
 from engine.text.template import indexed_text
 from engine.types import MemoryType, Passage, PassageKind, Place, Scope
-from memory.models import ApiKey, Memory
+from engine.vault.index import IndexedChunk
+from memory.models import ApiKey, Memory, VaultAsset, VaultChunk
 from memory.models import Passage as PassageRow
 
 
 class PassageReader:
-    """The engine's ``PassageSource`` over the ORM; remembers the memories it has read."""
+    """The engine's ``PassageSource`` over the ORM; remembers the memories and chunks it read."""
 
     def __init__(self) -> None:
         self.memories: dict[str, Memory] = {}
+        self.chunks: dict[int, IndexedChunk] = {}
         self._keys: dict[int, ApiKey] = {}
 
     def load(self, ids: Collection[int]) -> Mapping[int, Passage]:
@@ -34,7 +36,20 @@ class PassageReader:
                 row.memory.api_key = self._keys[row.owner_id]
                 found[row.pk] = to_engine(row, row.memory)
                 self.memories[str(row.memory.pk)] = row.memory
+        if chunks := [row.pk for row in rows if row.asset_id is not None]:
+            found.update(self._load_chunks(chunks))
         return found
+
+    def _load_chunks(self, ids: Sequence[int]) -> Mapping[int, Passage]:
+        """Passages of vaults, whose texts lie beside them."""
+        rows = VaultChunk.objects.filter(pk__in=ids).select_related("passage__asset")
+        found = {
+            row.pk: to_chunk(row.passage, row.passage.asset, row)
+            for row in rows.defer(*(f"passage__asset__{name}" for name in _UNREAD))
+            if row.passage.asset is not None
+        }
+        self.chunks.update(found)
+        return {key: chunk.passage for key, chunk in found.items()}
 
     def recent(self, scope: Scope, limit: int) -> list[int]:
         """First passages of the newest memories within the scope, newest first."""
@@ -79,6 +94,8 @@ class PassageReader:
         return [row[0] for row in _rows(sql, [start_ms, end_ms, *params, limit])]
 
 
+_UNREAD: Final = ("body", "sealed_head", "sealed_body")
+"""Columns of an asset that no passage needs."""
 _PLACES: Final = f"""
     SELECT p.id, p.language, p.owner_id, p.session, p.speaker, p.occurred_ms,
         COALESCE(u.access_count, 0)
@@ -156,6 +173,34 @@ def to_engine(row: PassageRow, memory: Memory) -> Passage:
     )
 
 
+def to_chunk(row: PassageRow, asset: VaultAsset, chunk: VaultChunk) -> IndexedChunk:
+    """The engine's view of a passage row of a vault, with its text and where that stands."""
+    passage = Passage(
+        id=row.pk,
+        kind=PassageKind(row.kind),
+        parent=str(asset.pk),
+        ordinal=row.ordinal,
+        owner=row.owner_id,
+        title=asset.title,
+        body=chunk.text,
+        meta=indexed_text("", asset.meta.get("meta", {})).meta,
+        text_hash=row.text_hash,
+        parent_tokens=0,
+        vault=row.vault_id,
+        created_ms=row.created_ms,
+        retained_ms=row.retained_ms,
+    )
+    return IndexedChunk(
+        passage, asset.revision, asset.kind, chunk.byte_start, chunk.byte_end, chunk.sha256
+    )
+
+
 def all_to_engine(rows: Iterable[PassageRow]) -> list[Passage]:
-    """The engine's view of rows whose memory is already loaded."""
-    return [to_engine(row, row.memory) for row in rows if row.memory is not None]
+    """The engine's view of rows whose memory, or asset and chunk, is already loaded."""
+    found: list[Passage] = []
+    for row in rows:
+        if row.memory is not None:
+            found.append(to_engine(row, row.memory))
+        elif row.asset is not None:
+            found.append(to_chunk(row, row.asset, row.chunk).passage)
+    return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from memory import secretbox, wiring
 from memory.model_facts import entry_of
-from memory.models import VectorIndex
+from memory.models import Vault, VectorIndex
 from memory.stored_settings import Settings
 
 if TYPE_CHECKING:
@@ -89,8 +89,15 @@ def _mirror(row: VectorIndex, server: QdrantServer, chosen: Settings) -> Mirror:
         effort=chosen.qdrant_ef_construct,
         centred=is_centred,
         means=means.packaged(entry) if entry is not None else {},
+        kept=_device_only,
     )
     return Mirror(wiring.connect, server, what)
+
+
+def _device_only() -> list[int]:
+    """The vaults of which nothing leaves this machine, wherever Qdrant is."""
+    rows = Vault.objects.filter(is_sealed=False, is_device_only=True).order_by()
+    return list(rows.values_list("pk", flat=True))
 
 
 def store(row: VectorIndex, chosen: Settings) -> QdrantStore:

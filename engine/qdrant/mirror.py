@@ -21,7 +21,8 @@ from engine.protocols import Connect
 from engine.qdrant import states
 from engine.qdrant.centring import centred_rows
 from engine.qdrant.errors import QdrantFailed
-from engine.qdrant.rows import Row, VectorRows
+from engine.qdrant.rows import Kept, Row, VectorRows
+from engine.qdrant.rows import nobody as nobody_kept
 from engine.qdrant.server import EFFORT_BUILD, MARKER, QdrantServer
 from engine.qdrant.states import BUILDING, LIVE, States
 from engine.types import Signature, Vector
@@ -45,7 +46,8 @@ class Mirrored:
     """What is mirrored: a vector index, and how its points are kept.
 
     ``centred`` vectors are measured from the means of their languages, ``means`` those that came
-    with the model. ``effort`` is what the server puts into a graph when it builds one.
+    with the model. ``effort`` is what the server puts into a graph when it builds one. Vectors of
+    the vaults that ``kept`` tells are not mirrored.
     """
 
     index_id: int
@@ -54,6 +56,7 @@ class Mirrored:
     centred: bool = False
     means: Mapping[str, Vector] = field(default_factory=dict)
     effort: int = EFFORT_BUILD
+    kept: Kept = nobody_kept
 
     def centres(self, collection: states.Collection) -> Centres:
         """The centres a collection was built with."""
@@ -67,7 +70,9 @@ class Mirror:
         self._connect = connect
         self._server = server
         self.what = what
-        self.rows = VectorRows(connect, index_id=what.index_id, dim=what.signature.dim)
+        self.rows = VectorRows(
+            connect, index_id=what.index_id, dim=what.signature.dim, kept=what.kept
+        )
         self.states = States(connect, server.place.key)
 
     def live(self) -> states.Collection | None:

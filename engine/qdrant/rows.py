@@ -6,7 +6,7 @@ They live in ``memory_vector`` (``engine.vectors.table``); nothing is ever writt
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,15 +27,16 @@ FIELDS: Final = f"""
     v.text_hash, v.vector"""
 READ: Final = f"""
     SELECT {FIELDS} FROM memory_vector v JOIN {TABLE} p ON p.id = v.passage_id
-    WHERE v.index_id = ? AND length(v.vector) = ?"""
+    WHERE v.index_id = ? AND length(v.vector) = ? AND {{sent}}"""
 READ_SOME: Final = f"{READ} AND v.passage_id {{among}} ORDER BY v.passage_id"
 READ_PAGE: Final = f"{READ} AND v.passage_id > ? ORDER BY v.passage_id LIMIT ?"
 IDS: Final = f"""
     SELECT v.passage_id FROM memory_vector v JOIN {TABLE} p ON p.id = v.passage_id
-    WHERE v.index_id = ? AND length(v.vector) = ? AND v.passage_id >= ? AND v.passage_id <= ?"""
+    WHERE v.index_id = ? AND length(v.vector) = ? AND {{sent}}
+        AND v.passage_id >= ? AND v.passage_id <= ?"""
 COUNT: Final = f"""
     SELECT COUNT(*) FROM memory_vector v JOIN {TABLE} p ON p.id = v.passage_id
-    WHERE v.index_id = ? AND length(v.vector) = ?"""
+    WHERE v.index_id = ? AND length(v.vector) = ? AND {{sent}}"""
 COUNT_FROM: Final = f"{COUNT} AND v.passage_id > ?"
 HASHES: Final = f"""
     SELECT p.id, v.text_hash FROM {TABLE} p JOIN memory_vector v ON v.passage_id = p.id
@@ -45,7 +46,17 @@ WITHIN: Final = f"""
     WHERE v.index_id = ? AND length(v.vector) = ? AND p.id {{among}} AND """
 BEHIND: Final = f"""
     SELECT COUNT(*) FROM (SELECT 1 FROM {CHANGES} WHERE {{position}} > ? LIMIT ?) AS behind"""
+SENT: Final = "(p.vault_id IS NULL OR p.vault_id {outside})"
 MEANS: Final = "SELECT language, used FROM memory_vector_mean WHERE index_id = ? AND used_count > 0"
+
+
+Kept = Callable[[], Collection[int]]
+"""Tells the vaults whose vectors stay here."""
+
+
+def nobody() -> Collection[int]:
+    """No vault."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +70,16 @@ class Row:
 
 
 class VectorRows:
-    """The rows of one vector index. Each call reads through the calling thread's connection."""
+    """The rows of one vector index. Each call reads through the calling thread's connection.
 
-    def __init__(self, connect: Connect, *, index_id: int, dim: int) -> None:
+    ``kept`` tells the vaults whose rows are not to leave this database: as if they had none.
+    """
+
+    def __init__(self, connect: Connect, *, index_id: int, dim: int, kept: Kept = nobody) -> None:
         self._connect = connect
         self._index_id = index_id
         self._dim = dim
+        self._kept = kept
 
     def bounds(self) -> tuple[int, int]:
         """First and last position of the change log."""
@@ -84,24 +99,26 @@ class VectorRows:
 
     def read(self, passages: Collection[int]) -> list[Row]:
         """Rows of passages; those without one are absent."""
-        return [_row(found) for found in self._among(READ_SOME, self._key(), passages)]
+        sql, key = self._sent(READ_SOME)
+        return [_row(found) for found in self._among(sql, key, passages)]
 
     def page(self, after: int, size: int) -> list[Row]:
         """The next rows by passage id."""
-        found = self._connect().execute(READ_PAGE, (*self._key(), after, size)).fetchall()
+        sql, key = self._sent(READ_PAGE)
+        found = self._connect().execute(sql, (*key, after, size)).fetchall()
         return [_row(one) for one in found]
 
     def ids(self, first: int, last: int) -> set[int]:
         """Passages of a span of ids that have a row."""
-        found = self._connect().execute(IDS, (*self._key(), first, last)).fetchall()
+        sql, key = self._sent(IDS)
+        found = self._connect().execute(sql, (*key, first, last)).fetchall()
         return {int(one[0]) for one in found}
 
     def count(self, after: int | None = None) -> int:
         """How many rows there are, or come after a passage."""
-        connection, key = self._connect(), self._key()
-        if after is None:
-            return int(connection.execute(COUNT, key).fetchone()[0])
-        return int(connection.execute(COUNT_FROM, (*key, after)).fetchone()[0])
+        sql, key = self._sent(COUNT if after is None else COUNT_FROM)
+        given = key if after is None else (*key, after)
+        return int(self._connect().execute(sql, given).fetchone()[0])
 
     def hashes(self, passages: Collection[int], scope: Scope) -> dict[int, str]:
         """Those passages that are within the scope now, with the hash of the text embedded."""
@@ -121,6 +138,14 @@ class VectorRows:
         """The means of languages that the database knows now."""
         found = self._connect().execute(MEANS, (self._index_id,)).fetchall()
         return {str(name): np.frombuffer(bytes(mean), "<f4").copy() for name, mean in found}
+
+    def _sent(self, sql: str) -> tuple[str, tuple[object, ...]]:
+        """A statement over the rows that may leave, and its first values."""
+        kept = sorted(self._kept())
+        if not kept:
+            return sql.replace("{sent}", "1 = 1"), self._key()
+        condition = SENT.replace("{outside}", dialect_of(self._connect()).outside)
+        return sql.replace("{sent}", condition), (*self._key(), json.dumps(kept))
 
     def _key(self) -> tuple[int, int]:
         return self._index_id, self._dim * 4

@@ -66,6 +66,11 @@ class IndexedChunk:
         return self.passage.parent
 
     @property
+    def ordinal(self) -> int:
+        """Its place among the chunks of the document, from 0."""
+        return self.passage.ordinal
+
+    @property
     def chunk_hash(self) -> str:
         """What identifies the text, wherever it stands."""
         return f"sha256:{self.sha256}"
@@ -160,6 +165,10 @@ class VaultIndex:
     def chunk(self, passage_id: int) -> IndexedChunk:
         """A chunk by its number, from 1."""
         return self.chunks[passage_id - 1]
+
+    def held(self, ids: Sequence[int]) -> Mapping[int, IndexedChunk]:
+        """Chunks by their numbers."""
+        return {passage_id: self.chunk(passage_id) for passage_id in ids}
 
     def keyword(
         self, query: str, *, limit: int, match: Match = Match.ANY, cards_only: bool = False

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from engine.errors import RerankFailed
 from engine.keyword.limits import check_query
@@ -15,7 +15,7 @@ from engine.text.tokenize import analyzer
 from engine.types import Candidate, Match, Mode, Vector
 from engine.vault.errors import VaultError
 from engine.vault.generator import failed
-from engine.vault.index import IndexedChunk, VaultIndex
+from engine.vault.index import IndexedChunk
 
 DEPTH: Final = 100
 LEAST_POOL: Final = 32
@@ -74,9 +74,35 @@ class Found:
 Embed = Callable[[], Vector]
 
 
+class Searchable(Protocol):
+    """What a search of one vault reads: ``VaultIndex`` in memory, or tables of a database."""
+
+    def keyword(
+        self, query: str, *, limit: int, match: Match = Match.ANY, cards_only: bool = False
+    ) -> list[Candidate]:
+        """The best chunks by BM25. Raises ``InvalidQuery`` (``empty_query``)."""
+        ...
+
+    def nearest(
+        self,
+        vector: Vector,
+        query: str,
+        *,
+        limit: int,
+        match: Match = Match.ANY,
+        cards_only: bool = False,
+    ) -> list[Candidate]:
+        """The nearest chunks, of those that the match mode accepts."""
+        ...
+
+    def held(self, ids: Sequence[int]) -> Mapping[int, IndexedChunk]:
+        """Chunks by passage id; those that no longer exist are absent."""
+        ...
+
+
 def search(
     query: VaultQuery,
-    index: VaultIndex,
+    index: Searchable,
     *,
     embed: Embed | None = None,
     reranker: Reranker | None = None,
@@ -91,16 +117,19 @@ def search(
     """
     query.check()
     check()
-    found = _listed(query, index, embed)
+    found = _listed(query, index, embed, None if reranker is None else query.pool)
     check()
     if reranker is not None and found:
-        found = _reranked(query, found[: query.pool], reranker)
+        found = _reranked(query, found, reranker)
         check()
     kept = _grouped(found) if query.grouped else found
     return [replace(item, label=f"S{place}") for place, item in enumerate(kept[: query.limit], 1)]
 
 
-def _listed(query: VaultQuery, index: VaultIndex, embed: Embed | None) -> list[Found]:
+def _listed(
+    query: VaultQuery, index: Searchable, embed: Embed | None, most: int | None
+) -> list[Found]:
+    """The candidates in order, at most so many."""
     words: list[Candidate] = []
     near: list[Candidate] = []
     if query.mode is not Mode.VECTOR:
@@ -122,17 +151,21 @@ def _listed(query: VaultQuery, index: VaultIndex, embed: Embed | None) -> list[F
     else:
         ordered = fuse([list(bm25), list(cosine)], k=DEFAULT_K)
     is_fused = query.mode is Mode.HYBRID
-    return [
+    chunks = index.held([passage_id for passage_id, _score in ordered[:most]])
+    found = [
         Found(
             "",
-            index.chunk(passage_id),
+            chunk,
             score,
             bm25=bm25.get(passage_id),
             vector=cosine.get(passage_id),
             rrf=score if is_fused else None,
         )
-        for passage_id, score in ordered
+        for passage_id, score in ordered[:most]
+        if (chunk := chunks.get(passage_id)) is not None
     ]
+    # Passages of a database are numbered as they came, not by asset and place.
+    return sorted(found, key=lambda item: (-item.score, item.chunk.asset, item.chunk.ordinal))
 
 
 def _reranked(query: VaultQuery, pool: Sequence[Found], reranker: Reranker) -> list[Found]:

@@ -19,7 +19,7 @@ from memory.services.vaults import access, lifecycle
 from memory.services.vaults.asking import AskView
 from memory.services.vaults.assets import Stored
 from memory.services.vaults.contents import Content
-from memory.services.vaults.searching import LIMITS, SearchRequest, SearchView, Status
+from memory.services.vaults.searching import SearchRequest, SearchView, Status
 
 MODES: Final = {
     "bm25": Mode.KEYWORD,
@@ -58,12 +58,13 @@ def status_out(principal: Principal, found: Status) -> dict[str, Any]:
         "index": {
             "generation": found.vault.revision,
             "ready": figures.is_indexed,
+            "place": found.place,
             "chunks": figures.chunks,
             "embedded": figures.embedded,
             "textBytes": figures.text_bytes,
             "signature": figures.signature,
         },
-        "limits": LIMITS,
+        "limits": found.limits,
         "embedding": {
             "backend": found.backend.kind,
             "model": found.backend.model,

@@ -25,6 +25,7 @@ from memory.models import Passage, VectorIndex, VectorMark
 from memory.passage_reader import PassageReader
 from memory.principal import SYSTEM
 from memory.services import audit, indexes
+from memory.services.vaults import taking_in
 
 BATCH: Final = 500
 Item = TypeVar("Item")
@@ -76,6 +77,8 @@ def _into_database(
         erase.keys_of_the_installation()
         counts = {part.table.label: _load(archive, part, progress) for part in parts}
         _reset_sequences([part.table.model for part in parts])
+        # A backup of an earlier version has no passages of open vaults.
+        taking_in.mark_lacking()
         _index_words(progress)
         vectors = sum(_load_vectors(archive, m, progress) for m in archive.manifest.vectors)
         waiting = _mark()

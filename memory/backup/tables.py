@@ -100,6 +100,7 @@ TABLES: Final = (
     Table("memory.ExtractionDay"),
     Table("memory.Job", ~models.Q(state__in=Job.ACTIVE)),
     Table("memory.Passage"),
+    Table("memory.VaultChunk"),
 )
 """What a backup always holds. A table comes after those that it refers to."""
 

@@ -4,7 +4,7 @@ from memory.models.access import ApiKey, SignInLink
 from memory.models.audit import AuditEntry, RetrievalCount
 from memory.models.backend import BackendCopy
 from memory.models.inbox import ExtractionDay, InboxItem
-from memory.models.index import Passage, PassageChange, VectorIndex, VectorMark
+from memory.models.index import Passage, PassageChange, VaultChunk, VectorIndex, VectorMark
 from memory.models.installation import InstallationFact, UploadPart
 from memory.models.job import Job
 from memory.models.memory import Compaction, Memory, MemoryRevision, MemoryUse
@@ -38,6 +38,7 @@ __all__ = [
     "Vault",
     "VaultAsset",
     "VaultAssetRevision",
+    "VaultChunk",
     "VaultGrant",
     "VectorIndex",
     "VectorMark",

@@ -13,12 +13,15 @@ from django.utils.deconstruct import deconstructible
 
 from memory.models.access import ApiKey
 from memory.models.memory import Memory
+from memory.models.vault import VaultAsset
 
 
 class Passage(models.Model):
-    """One indexed piece of a memory (or, later, of a card), with the columns a scope filters on.
+    """One indexed piece of a memory, or of what lies in an open vault, with the columns a scope
+    filters on.
 
-    ``start`` and ``end`` are code points of the memory's content; ``text_hash`` stands for the
+    A piece of a vault has ``vault_id`` and ``asset``, its text in ``VaultChunk``, and as ``type``
+    its ``kind``. ``start`` and ``end`` are code points of the content; ``text_hash`` stands for the
     embedded text, ``keyword_hash`` for all that the keyword index holds. ``occurred_ms`` is when
     it was said or happened, else when it was stored; within a session it orders the turns. Times
     are milliseconds since the epoch, so that SQL and numpy compare the same numbers.
@@ -32,6 +35,15 @@ class Passage(models.Model):
     # No index of its own: the unique constraint begins with it.
     memory = models.ForeignKey(
         Memory,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="passages",
+        db_index=False,
+    )
+    # No index of its own: the partial one below has only rows of vaults.
+    asset = models.ForeignKey(
+        VaultAsset,
         on_delete=models.CASCADE,
         null=True,
         blank=True,
@@ -69,10 +81,40 @@ class Passage(models.Model):
                 condition=~models.Q(session=""),
                 name="passage_turn",
             ),
+            # Of vaults alone, so that memories pay nothing for them.
+            models.Index(
+                fields=("asset", "ordinal"),
+                condition=models.Q(asset__isnull=False),
+                name="passage_asset",
+            ),
+            models.Index(
+                fields=("vault_id",),
+                condition=models.Q(vault_id__isnull=False),
+                name="passage_vault",
+            ),
         )
 
     def __str__(self) -> str:
-        return f"{self.memory_id}[{self.ordinal}]"
+        return f"{self.memory_id or self.asset_id}[{self.ordinal}]"
+
+
+class VaultChunk(models.Model):
+    """The text of a passage of an open vault, and where it stands in the body of its asset.
+
+    A body may have 16 MiB: a search that finds a piece of it must not read all of it. Offsets are
+    bytes of the body's UTF-8, ``sha256`` is that of the text.
+    """
+
+    passage = models.OneToOneField(
+        Passage, on_delete=models.CASCADE, primary_key=True, related_name="chunk"
+    )
+    text = models.TextField()
+    byte_start = models.PositiveIntegerField()
+    byte_end = models.PositiveIntegerField()
+    sha256 = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"{self.passage_id}: {self.byte_start}-{self.byte_end}"
 
 
 @deconstructible(path="memory.models.index.TransactionNumber")

@@ -20,7 +20,8 @@ class Vault(models.Model):
     ``revision`` grows with every change of what lies in it, ``policy_revision`` with every change
     of its rules or grants, ``lock_generation`` with every lock: work that began under other
     numbers is void. The envelopes hold the key of a sealed vault; only a passphrase or the
-    recovery key opens them. A blank ``embedding_model`` is the default of vaults.
+    recovery key opens them. A blank ``embedding_model`` is the default of vaults. ``needs_index``
+    marks an open vault whose assets are still to be taken into the tables that are searched.
     """
 
     uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
@@ -36,6 +37,7 @@ class Vault(models.Model):
     revision = models.PositiveBigIntegerField(default=1)
     policy_revision = models.PositiveBigIntegerField(default=1)
     lock_generation = models.PositiveBigIntegerField(default=1)
+    needs_index = models.BooleanField(default=False)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 

@@ -15,13 +15,15 @@ from engine.columns import change_log
 from engine.errors import EmbeddingFailed, EngineError
 from engine.protocols import EmbeddingSource
 from engine.text.template import embedded_text
-from engine.types import Purpose, Scope
+from engine.types import Matrix, Purpose, Scope
+from engine.types import Passage as EnginePassage
 from memory import jobs, local_stores, wiring
 from memory.clock import now
 from memory.models import Job, Passage, VectorIndex, VectorMark
 from memory.moment import one_moment
 from memory.passage_reader import PassageReader
 from memory.services import indexes, mirror_soon
+from memory.services.vaults import spaces, taking_in
 
 BATCH: Final = 16
 EAGER_BATCH: Final = 4
@@ -74,10 +76,8 @@ def coverage(owner: int | None = None) -> Coverage:
 
     With ``owner``, the primary key of an API key, only what belongs to it is counted.
     """
-    passages_of = Passage.objects.all() if owner is None else Passage.objects.filter(owner=owner)
     counted = Q() if owner is None else Q(marks__passage__owner=owner)
     failing = counted & ~Q(marks__error="")
-    total = passages_of.count()
     rows = {
         row.state: row
         for row in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED).annotate(
@@ -85,8 +85,9 @@ def coverage(owner: int | None = None) -> Coverage:
         )
     }
     active, building = rows.get("active"), rows.get("building")
+    total = spaces.count(active, owner)
     waiting = active.waiting if active else total
-    beside = 100 * (total - building.waiting) / total if building and total else None
+    beside = _percent(building, spaces.count(building, owner)) if building else None
     kept = indexes.retired()
     return Coverage(
         passages=total,
@@ -97,23 +98,30 @@ def coverage(owner: int | None = None) -> Coverage:
         building=building.signature if building else None,
         building_percent=beside,
         retired=kept.signature if kept else None,
-        retired_percent=indexes.share_current(kept, total) if kept and owner is None else None,
+        retired_percent=indexes.share_current(kept) if kept and owner is None else None,
         retired_until=kept.retired_at + indexes.KEPT if kept and kept.retired_at else None,
     )
 
 
+def _percent(index: VectorIndex, total: int) -> float | None:
+    waiting: int = index.waiting  # type: ignore[attr-defined]  # annotated by the query
+    return 100 * (total - waiting) / total if total else None
+
+
 def fill(context: jobs.JobContext) -> dict[str, int]:
-    """Handler of the job ``reindex``: rebuild keywords where asked, then embed what is marked."""
+    """Handler of the job ``reindex``: rebuild keywords where asked, take open vaults in that are
+    not in the tables yet, then embed what is marked."""
     _rebuild_keywords(context)
+    taking_in.take_in(context)
     processed = errors = 0
     index = indexes.target_index()
     while index is not None:
         indexes.check(index)
         source = wiring.source_for(index)
-        batch = list(_marks(index)[:BATCH])
+        batch = list(waiting(index)[:BATCH])
         if source is None or not batch:
             break
-        done, failed = _embed_marked(index, source, batch)
+        done, failed = embed_marked(index, source, batch)
         processed, errors = processed + done, errors + failed
         left = index.marks.count()
         context.progress(processed, processed + left, message=index.signature)
@@ -147,13 +155,13 @@ def _chosen() -> str | None:
 
 
 def backfill(scope: Scope, index: VectorIndex, source: EmbeddingSource, *, budget_ms: float) -> int:
-    """Embed waiting passages of a scope before a search, within a time budget; how many.
+    """Embed waiting memories of a scope before a search, within a time budget; how many.
 
     Small on purpose: one new memory is found at once, thousands are left to the job, which
     would only be slowed down. ``source`` has to be loaded.
     """
     deadline = time.monotonic() + budget_ms / 1000
-    marks = _marks(index).order_by("-passage_id")
+    marks = waiting(index).filter(passage__vault_id__isnull=True).order_by("-passage_id")
     if scope.owners is not None:
         marks = marks.filter(passage__owner__in=scope.owners)
     if len(marks.values_list("pk")[: EAGER_MOST + 1]) > EAGER_MOST:
@@ -164,7 +172,7 @@ def backfill(scope: Scope, index: VectorIndex, source: EmbeddingSource, *, budge
         if not batch:
             break
         try:
-            embedded, failed = _embed_marked(index, source, batch)
+            embedded, failed = embed_marked(index, source, batch)
         except EngineError:
             # The search itself meets the same outage, and its account says so.
             break
@@ -174,16 +182,24 @@ def backfill(scope: Scope, index: VectorIndex, source: EmbeddingSource, *, budge
     return done
 
 
-def _marks(index: VectorIndex) -> QuerySet[VectorMark]:
+def waiting(index: VectorIndex) -> QuerySet[VectorMark]:
+    """The marks of an index that are still tried, oldest passage first."""
     return index.marks.filter(attempts__lt=MAX_ATTEMPTS).order_by("passage_id")
 
 
-def _embed_marked(
+def embed_marked(
     index: VectorIndex, source: EmbeddingSource, marks: Sequence[VectorMark]
 ) -> tuple[int, int]:
-    """Embed marked passages and store their vectors: how many worked, how many failed."""
+    """Embed marked passages and store their vectors: how many worked, how many failed.
+
+    Passages of vaults that the index does not embed lose their mark: no text of theirs reaches the
+    source. Raises ``EmbeddingFailed`` for an outage.
+    """
     found = PassageReader().load([mark.passage_id for mark in marks])
-    rows = list(found.values())
+    rows = _allowed(index, list(found.values()))
+    marks = [mark for mark in marks if mark.passage_id in {row.id for row in rows}]
+    if not rows:
+        return 0, 0
     texts = [embedded_text(row.title, row.body) for row in rows]
     try:
         vectors = source.embed(texts, purpose=Purpose.DOCUMENT)
@@ -191,28 +207,43 @@ def _embed_marked(
         if error.code not in TEXT_FAULTS:
             raise
         return _one_by_one(index, source, marks, error)
-    hashes = {row.id: row.text_hash for row in rows}
+    return _store(index, rows, vectors), 0
+
+
+def _store(index: VectorIndex, rows: Sequence[EnginePassage], vectors: Matrix) -> int:
+    """Store the vectors of passages that have not changed meanwhile; how many."""
     with transaction.atomic():
         wiring.lock_indexes()
         # Locked: one that goes or changes at this moment must not keep the vector of its old text.
-        rows_now = Passage.objects.select_for_update(no_key=True).filter(pk__in=hashes)
+        rows_now = Passage.objects.select_for_update(no_key=True).filter(
+            pk__in=[row.id for row in _allowed(index, rows)]
+        )
         stored = rows_now.order_by("pk").values_list("pk", "text_hash", "language")
         current = {key: text_hash for key, text_hash, _language in stored}
         # A text that changed meanwhile keeps its mark: this vector is already out of date.
         valid = [i for i, row in enumerate(rows) if current.get(row.id) == row.text_hash]
         if not VectorIndex.objects.filter(pk=index.pk).exists():
             # Dropped meanwhile: nobody would ever remove what is stored for it now.
-            return 0, 0
+            return 0
         store = wiring.store_for(index)
         store.ensure()
         store.upsert(
             {rows[i].id: vectors[i] for i in valid},
-            hashes=hashes,
+            hashes={row.id: row.text_hash for row in rows},
             languages={key: language for key, _text_hash, language in stored},
         )
         index.marks.filter(passage__in=[rows[i].id for i in valid]).delete()
         mirror_soon.mirror_soon()
-    return len(valid), 0
+    return len(valid)
+
+
+def _allowed(index: VectorIndex, rows: Sequence[EnginePassage]) -> list[EnginePassage]:
+    """The passages without those of vaults that have meanwhile become ones of another space."""
+    withheld = spaces.apart(index) if any(row.vault is not None for row in rows) else frozenset()
+    gone = [row.id for row in rows if row.vault in withheld]
+    if gone:
+        index.marks.filter(passage__in=gone).delete()
+    return [row for row in rows if row.vault not in withheld]
 
 
 def _one_by_one(
@@ -225,7 +256,7 @@ def _one_by_one(
     if len(marks) == 1:
         index.marks.filter(pk=marks[0].pk).update(attempts=F("attempts") + 1, error=error.code[:40])
         return 0, 1
-    outcomes = [_embed_marked(index, source, [mark]) for mark in marks]
+    outcomes = [embed_marked(index, source, [mark]) for mark in marks]
     return sum(done for done, _ in outcomes), sum(failed for _, failed in outcomes)
 
 
@@ -258,7 +289,7 @@ def resume() -> bool:
         # Asked for in the last moment of a job that had nothing left to do.
         jobs.enqueue(jobs.Order("reindex", dedupe_key=DEDUPE, params=last.params))
         return True
-    if not (_is_waiting() or _is_unmade() or is_unkept()):
+    if not (_is_waiting() or _is_unmade() or is_unkept() or taking_in.is_waiting()):
         return False
     if last is not None and last.state == Job.State.CANCELLED:
         return False
@@ -297,14 +328,21 @@ def is_unkept() -> bool:
 
 
 def reconcile() -> int:
-    """Mark the passages whose vectors an index in use has lost; how many (once, at a start)."""
+    """Mark what is not as it must be; how many passages (once, at a start).
+
+    That is: passages whose vectors an index in use has lost, and open vaults that are not in the
+    tables. Vectors of vaults that have become ones of another space go.
+    """
     marked = 0
+    taking_in.mark_lacking()
     for index in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
         wiring.store_for(index).ensure()
         _name_languages(index)
+        if others := spaces.apart(index):
+            spaces.withdraw(index, others)
         with one_moment():
             held = wiring.store_for(index).count() + index.marks.count()
-            has_lost = held < Passage.objects.count()
+            has_lost = held < spaces.count(index)
         if has_lost:
             marked += indexes.mark_lost(index)
     return marked

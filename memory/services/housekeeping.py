@@ -28,6 +28,7 @@ from memory.services import (
 from memory.services.backends import following, transfers
 from memory.services.extraction import inbox
 from memory.services.gateway import traces
+from memory.services.vaults import chunking
 from memory.services.webhooks import delivering
 
 logger = logging.getLogger("memory.housekeeping")
@@ -99,7 +100,11 @@ def purge_trash() -> int:
             passages.remove(gone)
             audit.record(SYSTEM, "memory.purge", ids=[row.pk for row in gone])
             Memory.objects.filter(pk__in=[row.pk for row in gone]).delete()
-    VaultAsset.objects.filter(trashed_at__lt=now() - TRASH_LIFE).delete()
+    assets = VaultAsset.objects.filter(trashed_at__lt=now() - TRASH_LIFE)
+    if assets.exists():
+        with transaction.atomic():
+            assets.delete()
+            chunking.erase_files()
     return len(gone)
 
 

@@ -19,8 +19,9 @@ from django.db.models import F
 
 from memory import remembered, wiring
 from memory.clock import now
-from memory.models import EngineSettings, Passage, VectorIndex
+from memory.models import EngineSettings, VectorIndex
 from memory.services import mirror_soon, passages
+from memory.services.vaults import spaces
 from memory.stored_settings import SOURCE_FIELDS, Settings
 
 KEPT: Final = timedelta(days=7)
@@ -114,7 +115,7 @@ def check(index: VectorIndex) -> None:
     while True:
         with transaction.atomic():
             wiring.lock_indexes(alone=True)
-            page = _page(after)
+            page = _page(index, after)
             passages.mark(index, _lacking(index, dict(page)))
         if len(page) < PAGE:
             break
@@ -123,8 +124,10 @@ def check(index: VectorIndex) -> None:
     index.needs_check = False
 
 
-def _page(after: int) -> list[tuple[int, str]]:
-    rows = Passage.objects.filter(pk__gt=after).order_by("pk")
+def _page(index: VectorIndex, after: int, vault: int | None = None) -> list[tuple[int, str]]:
+    rows = spaces.embedded_by(index).filter(pk__gt=after).order_by("pk")
+    if vault is not None:
+        rows = rows.filter(vault_id=vault)
     return list(rows.values_list("pk", "text_hash")[:PAGE])
 
 
@@ -133,10 +136,10 @@ def _lacking(index: VectorIndex, texts: dict[int, str]) -> list[int]:
     return [key for key, text_hash in texts.items() if held.get(key) != text_hash]
 
 
-def mark_lost(index: VectorIndex) -> int:
-    """Mark the passages whose vectors an index has lost; how many are."""
+def mark_lost(index: VectorIndex, vault: int | None = None) -> int:
+    """Mark the passages whose vectors an index has lost, of all or of one vault; how many are."""
     after, count = 0, 0
-    while page := _page(after):
+    while page := _page(index, after, vault):
         lacking = _lacking(index, dict(page))
         waiting = set(index.marks.filter(passage__in=lacking).values_list("passage_id", flat=True))
         count += passages.mark(index, [key for key in lacking if key not in waiting])
@@ -233,11 +236,12 @@ def _drop_retired(index_id: int) -> bool:
     return row is not None
 
 
-def share_current(row: VectorIndex, total: int) -> float:
-    """Percent of the passages whose present text a retired index has a vector of, rounded down.
+def share_current(row: VectorIndex) -> float:
+    """Percent of its passages whose present text a retired index has a vector of, rounded down.
 
     Of a large index the figure may be a minute old.
     """
+    total = spaces.count(row)
     if total <= AT_ONCE:
         return _share(row, total)
     name = f"memory.retired.{row.pk}"
@@ -250,7 +254,7 @@ def share_current(row: VectorIndex, total: int) -> float:
 
 def _share(row: VectorIndex, total: int) -> float:
     lacking, after = 0, 0
-    while page := _page(after):
+    while page := _page(row, after):
         lacking += len(_lacking(row, dict(page)))
         after = page[-1][0]
     return int(1000 * max(0, total - lacking) / total) / 10 if total else 100.0

@@ -1,6 +1,7 @@
 """Keeps passages, the keyword index, the change log and the vector marks in step with memories.
 
-Every function runs inside the transaction of the change it follows.
+What lies in open vaults comes the same way (``services.vaults.chunking`` plans it). Every function
+runs inside the transaction of the change it follows.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from engine.text.language import language_of
 from engine.text.template import embedded_text, indexed_text, speaker_of, text_hash
 from memory import row_writer, wiring
 from memory.clock import to_ms
-from memory.models import Memory, Passage, VectorIndex
+from memory.models import Memory, Passage, VaultChunk, VectorIndex, VectorMark
 from memory.passage_reader import all_to_engine
 from memory.services import mirror_soon
+from memory.services.vaults import spaces
 
 BATCH: Final = 500
 """Memories of one statement: databases limit how many values it may carry."""
@@ -34,7 +36,7 @@ class _Piece:
 
 
 @dataclass(slots=True)
-class _Plan:
+class Plan:
     """What one batch writes: new rows, those with new words, those to embed, all kept."""
 
     fresh: list[Passage] = field(default_factory=list)
@@ -68,14 +70,14 @@ def add(memories: Sequence[Memory]) -> None:
 
 
 def _sync(memories: Sequence[Memory], existing: Mapping[object, Sequence[Passage]]) -> None:
-    plan = _Plan()
+    plan = Plan()
     for memory in memories:
         _plan(plan, memory, existing.get(memory.pk, ()))
     _remove(plan.surplus)
-    _write(plan)
+    write(plan)
 
 
-def _plan(plan: _Plan, memory: Memory, rows: Sequence[Passage]) -> None:
+def _plan(plan: Plan, memory: Memory, rows: Sequence[Passage]) -> None:
     pieces = _pieces(memory)
     plan.surplus.extend(row.pk for row in rows[len(pieces) :])
     for ordinal, piece in enumerate(pieces):
@@ -101,9 +103,9 @@ def remove(memories: Iterable[Memory]) -> None:
 
 
 def mark_all(index: VectorIndex) -> int:
-    """Mark every passage as waiting for a vector in an index; how many wait."""
+    """Mark every passage that an index is to embed as waiting for a vector; how many wait."""
     wiring.lock_indexes(alone=True)
-    return mark(index, list(Passage.objects.values_list("pk", flat=True)))
+    return mark(index, list(spaces.embedded_by(index).values_list("pk", flat=True)))
 
 
 def mark(index: VectorIndex, ids: Collection[int]) -> int:
@@ -147,7 +149,7 @@ def _columns(memory: Memory, piece: _Piece) -> dict[str, Any]:
     }
 
 
-_PLACE: Final = frozenset({"id", "kind", "memory_id", "ordinal", "vault_id"})
+_PLACE: Final = frozenset({"id", "kind", "memory_id", "asset_id", "vault_id"})
 _UPDATED: Final = [
     field.attname for field in Passage._meta.concrete_fields if field.attname not in _PLACE
 ]
@@ -158,17 +160,18 @@ _MARK: Final = """
 _LOG: Final = "INSERT INTO memory_passagechange (passage_id) VALUES (%s)"
 
 
-def _write(plan: _Plan) -> None:
-    _insert(plan.fresh)
+def write(plan: Plan) -> None:
+    """Carry a plan out, but for what it gives up."""
+    # In this order: the places of those that stay are free before new ones take them.
     row_writer.update(plan.kept, _UPDATED)
+    _insert(plan.fresh)
     worded = plan.fresh + plan.reworded
     if worded:
         wiring.keyword_index().upsert(all_to_engine(worded))
     if plan.fresh or plan.unembedded:
-        ids = [row.pk for row in plan.fresh + plan.unembedded]
         wiring.lock_indexes()
         for index in VectorIndex.objects.exclude(state=VectorIndex.State.RETIRED):
-            mark(index, ids)
+            mark(index, spaces.marked(index, plan.fresh + plan.unembedded))
     # The keyword index has logged those it was given.
     logged = {row.pk for row in worded}
     _log([row.pk for row in plan.kept if row.pk not in logged])
@@ -177,18 +180,22 @@ def _write(plan: _Plan) -> None:
 def _insert(rows: Sequence[Passage]) -> None:
     """Insert passages and learn the ids that the database gave them.
 
-    They are read back by memory and ordinal: what an insert returns has no sure order.
+    They are read back by parent and ordinal: what an insert returns has no sure order.
     """
     if not rows:
         return
+    parent = "memory_id" if rows[0].memory_id is not None else "asset_id"
     row_writer.insert(rows)
-    stored = Passage.objects.filter(memory__in={row.memory_id for row in rows})
+    places = [row.ordinal for row in rows]
+    stored = Passage.objects.filter(
+        **{f"{parent}__in": {getattr(row, parent) for row in rows}},
+        ordinal__range=(min(places), max(places)),
+    )
     ids: dict[tuple[object, int], int] = {
-        (memory, ordinal): pk
-        for memory, ordinal, pk in stored.values_list("memory_id", "ordinal", "pk")
+        (key, ordinal): pk for key, ordinal, pk in stored.values_list(parent, "ordinal", "pk")
     }
     for row in rows:
-        row.pk = ids[row.memory_id, row.ordinal]
+        row.pk = ids[getattr(row, parent), row.ordinal]
 
 
 def _remove(ids: Collection[int]) -> None:
@@ -200,6 +207,33 @@ def _remove(ids: Collection[int]) -> None:
             # Their marks go first, and who embeds one locks it before its mark.
             list(rows.select_for_update().order_by("pk").values_list("pk"))
         rows.delete()
+
+
+def discard(ids: Collection[int]) -> None:
+    """Take passages of vaults out of every index, in a few statements however many they are."""
+    if not ids:
+        return
+    mirror_soon.mirror_soon()
+    wiring.lock_indexes()
+    rows = Passage.objects.filter(pk__in=list(ids))
+    if connection.features.has_select_for_update:
+        list(rows.select_for_update().order_by("pk").values_list("pk"))
+    # This writes them to the change log as well.
+    wiring.keyword_index().delete(ids)
+    for row in VectorIndex.objects.all():
+        store = wiring.store_for(row)
+        store.ensure()
+        store.delete(ids)
+    for model in (VectorMark, VaultChunk):
+        beside = model.objects.filter(passage__in=list(ids))
+        beside._raw_delete(beside.db)
+    rows._raw_delete(rows.db)
+
+
+def log(ids: Iterable[int]) -> None:
+    """Have every index that follows the change log look at passages again."""
+    mirror_soon.mirror_soon()
+    _log(ids)
 
 
 def _log(ids: Iterable[int]) -> None:

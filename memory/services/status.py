@@ -14,7 +14,7 @@ from engine.errors import EngineError
 from engine.types import Degraded, Health, Mode
 from memory import local_stores, provider_sources, readiness, rerankers, wiring
 from memory.errors import ServiceError
-from memory.models import Job, Passage, VectorIndex
+from memory.models import Job, VectorIndex
 from memory.principal import SYSTEM, Principal
 from memory.services import access, embedding, memories, passages
 from memory.services.degraded import explain, explain_health, store_note, store_off
@@ -24,6 +24,7 @@ from memory.services.retrieval import LOADING_WAIT_S, RetrieveRequest, retrieve_
 from memory.services.status_order import fusion_state, rerank_state
 from memory.services.status_qdrant import qdrant_state
 from memory.services.status_types import Facts, State, TierState
+from memory.services.vaults import spaces
 from memory.stored_settings import Settings
 
 HEALTH_KEY: Final = "__health_check__"
@@ -221,7 +222,7 @@ def _are_lost(index: VectorIndex, health: Health) -> bool:
     """Whether a search can read fewer vectors than there must be."""
     rows = health.detail.get("rows")
     # In this order: a passage that is embedded meanwhile counts twice rather than not at all.
-    return isinstance(rows, int) and rows + index.marks.count() < Passage.objects.count()
+    return isinstance(rows, int) and rows + index.marks.count() < spaces.count(index)
 
 
 def _last_failure() -> str:

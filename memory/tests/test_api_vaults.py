@@ -193,3 +193,12 @@ def test_a_question_is_answered_with_its_sources(api: Api, settings: Any, tmp_pa
 def test_without_a_service_a_question_is_503(alice_api: Any) -> None:
     response = alice_api.call("POST", "/api/vaults/notes/ask", {"question": "refund?"})
     refusal(response, 503, "generation_not_configured")
+
+
+def test_the_status_of_an_open_vault_has_no_limits(alice_api: Any) -> None:
+    made = alice_api.call("POST", "/api/vaults", {"name": "library", "sealed": False}).json()
+    found = alice_api.call("GET", f"/api/vaults/{made['id']}").json()
+    assert (found["index"]["place"], found["limits"]) == ("database", None)
+    alice_api.call("PUT", "/api/vaults/library", {"embeddingModel": "use-multilingual"})
+    found = alice_api.call("GET", "/api/vaults/library").json()
+    assert (found["index"]["place"], found["limits"]["chunks"]) == ("both", 10_000)

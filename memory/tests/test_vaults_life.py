@@ -85,7 +85,7 @@ def test_a_lock_in_another_process_holds_here(alice: Principal) -> None:
 
 
 def test_a_lock_erases_every_index_and_a_restart_every_key(alice: Principal) -> None:
-    first, second = sealed(alice), opened(alice)
+    first, second = sealed(alice), sealed(alice, "more")
     for vault in (first, second):
         fill(alice, vault)
         searching.prepare(alice, str(vault.uid))

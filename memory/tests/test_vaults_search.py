@@ -82,7 +82,7 @@ def test_an_index_is_reused_until_something_changes(alice: Principal, vault: Vau
 
 
 def test_a_third_vault_takes_the_place_of_the_first(alice: Principal, vault: Vault) -> None:
-    others = [opened(alice, name) for name in ("b", "c")]
+    others = [sealed(alice, name) for name in ("b", "c")]
     for made in (vault, *others):
         searching.find(alice, query(made))
     assert vault_wiring.keeper().cached == 2
@@ -142,7 +142,7 @@ def test_a_length_of_vectors_is_that_of_the_model_that_was_chosen(
 def test_a_lock_of_one_vault_does_not_fail_a_search_of_another(
     alice: Principal, vault: Vault
 ) -> None:
-    other = opened(alice)
+    other = sealed(alice, "more")
     fill(alice, other)
     building, go = threading.Event(), threading.Event()
 

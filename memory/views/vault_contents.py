@@ -175,9 +175,9 @@ def _page(
     found = searching.status(request.principal, str(vault.uid))
     frame = {
         "vault": found.vault,
-        "glance": overview.glance(found.vault, found.assets),
+        "glance": overview.glance(found.vault, found.assets, found.figures),
         "status": found,
-        "limits": searching.LIMITS,
+        "limits": found.limits,
         "form": SearchForm(auto_id="vault-%s"),
         "unlock_form": UnlockForm(auto_id="unlock-%s"),
         "missing_keeper": missing_keeper(),

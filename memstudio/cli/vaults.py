@@ -108,6 +108,16 @@ def show_answer(answer: Any) -> list[str]:
     ]
 
 
+def _extent(index: Any, limits: Any) -> str:
+    """How much is indexed; of how much, where that has bounds."""
+    if limits is None:
+        return f"in the database, {index['chunks']} chunks, {index['textBytes']} bytes"
+    return (
+        f"{index['chunks']} of {limits['chunks']} chunks, "
+        f"{index['textBytes']} of {limits['textBytes']} bytes"
+    )
+
+
 def show_status(answer: Any) -> list[str]:
     """The state of a vault for people."""
     index, limits, embedding = answer["index"], answer["limits"], answer["embedding"]
@@ -118,8 +128,7 @@ def show_status(answer: Any) -> list[str]:
     lines = [
         f"{answer['name']} ({answer['id']}): {'sealed, ' + state if answer['sealed'] else 'open'}",
         f"holds      {kinds or 'nothing'}",
-        f"index      {ready}, {index['chunks']} of {limits['chunks']} chunks, "
-        f"{index['textBytes']} of {limits['textBytes']} bytes",
+        f"index      {ready}, {_extent(index, limits)}",
         f"vectors    {index['embedded']}",
         f"embedding  {embedding['backend']}, {embedding['model']}{host}",
         f"answers    {answer['generationHost'] or 'not configured'}",

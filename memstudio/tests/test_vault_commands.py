@@ -164,3 +164,11 @@ def test_a_vault_goes_through_a_file(
     assert "1 created" in text and "Recovery key" in text
     assert "Refunds" in run("memory", "search", "copy", "refunds")
     assert failed("vault", "import", str(tmp_path / "missing"))[0] == USAGE
+
+
+def test_the_status_of_an_open_vault_has_no_limits(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text(NOTES, encoding="utf-8")
+    answer("vault", "create", "library", "--open")
+    answer("rag", "ingest", "library", str(tmp_path / "notes.md"))
+    assert "in the database, 1 chunks, " in run("rag", "status", "library")
+    assert answer("rag", "search", "library", "refunds")["results"]

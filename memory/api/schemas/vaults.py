@@ -115,11 +115,15 @@ class RecoveryOut(Shape):
 
 
 class VaultStatus(VaultOut):
-    """A vault with the state of its index; no text and no key."""
+    """A vault with the state of its index; no text and no key.
+
+    ``index.place`` is where it is searched: ``memory``, ``database``, or ``both`` (words in the
+    database, meaning in memory). ``limits`` are those of memory, null where there is none.
+    """
 
     assets: dict[str, int]
     index: dict[str, Any]
-    limits: dict[str, int]
+    limits: dict[str, int] | None
     embedding: dict[str, str]
     generation_host: str
     warnings: list[str]

@@ -17,8 +17,8 @@ from memory.clock import now
 from memory.errors import Invalid, NotFound, TooLarge
 from memory.models import Vault, VaultAsset, VaultAssetRevision
 from memory.principal import Principal
-from memory.services import audit
-from memory.services.vaults import access
+from memory.services import audit, embedding
+from memory.services.vaults import access, chunking
 from memory.services.vaults.contents import Content, Contents
 
 MAX_SOURCE: Final = 1024
@@ -181,6 +181,10 @@ def delete(principal: Principal, reference: str, asset_id: str, *, purge: bool =
     with transaction.atomic():
         take_turn(vault)
         row = _row(vault, asset_id, trashed=purge)
+        if not vault.is_sealed:
+            chunking.remove([row])
+            if purge:
+                chunking.erase_files()
         if purge:
             row.delete()
         else:
@@ -204,10 +208,19 @@ def restore(principal: Principal, reference: str, asset_id: str) -> VaultAsset:
             row.source_key = ""
         row.trashed_at = None
         row.save(update_fields=["trashed_at", "source_key"])
+        index(vault, [row])
         _changed(vault)
         detail = {"vault": str(vault.uid)}
         audit.record(principal, "vault.restore", owner=vault.owner, ids=[row.pk], detail=detail)
     return row
+
+
+def index(vault: Vault, rows: Collection[VaultAsset]) -> None:
+    """Take assets of an open vault, as they are now, into the tables that are searched."""
+    if vault.is_sealed:
+        return
+    chunking.sync(vault, rows)
+    embedding.embed_soon()
 
 
 def take_turn(vault: Vault) -> None:
@@ -232,6 +245,7 @@ def _put(
     row = VaultAsset(vault=vault, kind=kind, created_at=moment, updated_at=moment)
     contents.write(row, content)
     row.save()
+    index(vault, [row])
     return Stored(row, content, "created")
 
 
@@ -257,6 +271,7 @@ def _replace(
     row.revision, row.updated_at = row.revision + 1, moment
     contents.write(row, after)
     row.save()
+    index(contents.vault, [row])
     return Stored(row, after, "revised")
 
 

@@ -46,6 +46,7 @@ class Contents:
     """
 
     def __init__(self, vault: Vault) -> None:
+        self.vault = vault
         self._vault = str(vault.uid)
         self._sealer: Sealer | None = None
         if vault.is_sealed:

@@ -22,13 +22,15 @@ from memory.principal import Principal
 from memory.services import access as owners
 from memory.services import audit
 from memory.services.drafts import is_storable
-from memory.services.vaults import access
+from memory.services.vaults import access, chunking, respacing
 
 MAX_NAME: Final = 120
 MOST_MINUTES: Final = 24 * 60
 POLICY: Final = frozenset(
     {"name", "is_device_only", "auto_lock_minutes", "embedding_model", "embedding_dim"}
 )
+SPACE: Final = frozenset({"is_device_only", "embedding_model", "embedding_dim"})
+"""What decides which vectors an open vault has, and where they may lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,8 @@ def update(principal: Principal, reference: str, changes: Mapping[str, Any]) -> 
     try:
         with transaction.atomic():
             Vault.objects.filter(pk=vault.pk).update(**given)
+            if not vault.is_sealed and SPACE.intersection(given):
+                respacing.follow(vault.pk)
             audit.record(principal, "vault.update", owner=vault.owner, ids=[vault.uid])
     except IntegrityError:
         raise _taken() from None
@@ -207,6 +211,9 @@ def delete(principal: Principal, reference: str) -> Vault:
     uid = vault.uid
     with transaction.atomic():
         audit.record(principal, "vault.delete", owner=vault.owner, ids=[uid])
+        if not vault.is_sealed:
+            chunking.remove_all(vault)
+            chunking.erase_files()
         vault.delete()
     vault_wiring.keeper().lock(str(uid))
     vault_wiring.keeper().drop(str(uid))

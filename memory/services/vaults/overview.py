@@ -10,7 +10,8 @@ from engine.vault.keeper import Figures
 from memory import vault_wiring
 from memory.models import Vault, VaultAsset
 from memory.principal import Principal
-from memory.services.vaults import access, lifecycle
+from memory.services import embedding
+from memory.services.vaults import lifecycle, reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,11 @@ class Glance:
         return sum(self.assets.get(kind, 0) for kind in VaultAsset.SEARCHABLE)
 
 
-def glance(vault: Vault, assets: dict[str, int]) -> Glance:
-    """A vault with the state that this process holds of it."""
+def glance(vault: Vault, assets: dict[str, int], figures: Figures) -> Glance:
+    """A vault with its state."""
     uid = str(vault.uid)
     is_unlocked = lifecycle.is_unlocked(vault)
     left = vault_wiring.keeper().seconds_left(uid) if vault.is_sealed and is_unlocked else None
-    figures = vault_wiring.keeper().figures(uid, access.version_of(vault))
     return Glance(vault, is_unlocked, left, figures, assets)
 
 
@@ -44,7 +44,8 @@ def list_all(principal: Principal, owner: str = "") -> list[Glance]:
     if owner:
         found = [vault for vault in found if str(vault.owner.uid) == owner]
     counts = counted([vault.pk for vault in found])
-    return [glance(vault, counts.get(vault.pk, {})) for vault in found]
+    figures = reached.figures(found, embedding.active_index())
+    return [glance(vault, counts.get(vault.pk, {}), figures[vault.pk]) for vault in found]
 
 
 def counted(vaults: list[int]) -> dict[int, dict[str, int]]:

@@ -211,6 +211,7 @@ def _take(principal: Principal, vault: Vault, contents: Contents, record: Mappin
     if row.source_key and known.exists():
         row.source_key = ""
     row.save()
+    assets.index(vault, [row])
     for earlier in record["revisions"]:
         _take_revision(row, contents, earlier)
     return "created"

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from django.utils.translation import gettext as _
-
 from engine.text.template import indexed_text
 from engine.types import Match, Mode, Vector
-from engine.vault import capacity, embedding
+from engine.vault import capacity
+from engine.vault import embedding as fill_vectors
 from engine.vault.errors import VaultError
 from engine.vault.index import Document, VaultIndex, VectorCache
 from engine.vault.keeper import Figures, Slot
@@ -20,10 +19,11 @@ from engine.vault.search import Found, VaultQuery, search
 from memory import vault_wiring
 from memory.models import Vault, VaultAsset
 from memory.principal import Principal
-from memory.services import audit
-from memory.services.vaults import access, lifecycle
+from memory.services import audit, embedding
+from memory.services.vaults import access, lifecycle, reached, tables
 from memory.services.vaults.access import Watch
 from memory.services.vaults.contents import Contents
+from memory.services.vaults.tables import Counted, TableIndex
 
 READ_BATCH: Final = 200
 
@@ -83,6 +83,12 @@ class Status:
     backend: vault_wiring.Backend
     generation_host: str
     warnings: list[str]
+    place: reached.Place = "memory"
+
+    @property
+    def limits(self) -> dict[str, int] | None:
+        """How much of it may be searched in memory; None where the database answers alone."""
+        return reached.limits(self.place)
 
 
 def find(principal: Principal, request: SearchRequest) -> SearchView:
@@ -119,26 +125,31 @@ def look(watch: Watch, request: SearchRequest) -> SearchView:
     )
     query.check()
     uses_vectors = request.mode is not Mode.KEYWORD
+    live = embedding.active_index() if not vault.is_sealed else None
+    is_table = reached.in_tables(vault, live, uses_vectors=uses_vectors)
     with vault_wiring.watching(watch):
         reranked, reranker = vault_wiring.reranker(vault) if request.rerank else ("none", None)
-        index, slot = indexed(watch)
-        embed = partial(_query_vector, watch, index, slot, request.query)
+        index: TableIndex | VaultIndex
+        if is_table:
+            index = table = tables.TableIndex(vault)
+            embed = partial(table.query_vector, request.query, check=watch)
+        else:
+            index, slot = indexed(watch)
+            embed = partial(_query_vector, watch, index, slot, request.query)
         found = search(
             query, index, embed=embed if uses_vectors else None, reranker=reranker, check=watch
         )
-    return SearchView(
-        vault,
-        request,
-        found,
-        reranked,
-        len(index.chunks),
-        index.embedded,
-        _warnings(vault) if uses_vectors else [],
+    counts = (
+        tables.counted([vault], embedding.active_index())[vault.pk]
+        if isinstance(index, TableIndex)
+        else Counted(len(index.chunks), index.embedded)
     )
+    warnings = reached.warnings(vault, counts.failed, is_table=is_table, uses_vectors=uses_vectors)
+    return SearchView(vault, request, found, reranked, counts.chunks, counts.embedded, warnings)
 
 
 def prepare(
-    principal: Principal, reference: str, *, budget_s: float = embedding.BUDGET_S
+    principal: Principal, reference: str, *, budget_s: float = fill_vectors.BUDGET_S
 ) -> Prepared:
     """Build the index of a vault and its vectors, so that the first search need not.
 
@@ -146,49 +157,67 @@ def prepare(
     """
     vault = access.find(principal, reference, "reader")
     watch = Watch(principal, vault)
+    in_tables = reached.in_tables(vault, embedding.active_index(), uses_vectors=True)
     with vault_wiring.watching(watch):
-        index, slot = indexed(watch)
-        source = vault_wiring.source(vault)
-        with slot.filling:
-            before = index.embedded
-            try:
-                embedding.fill(index, source, check=watch, budget_s=budget_s)
-            except VaultError as error:
-                if error.reason != embedding.SPENT:
-                    raise
-            made = index.embedded - before
+        done = _filled(watch, budget_s) if in_tables else _built_up(watch, budget_s)
         watch()
     audit.record(
         principal,
         "vault.index",
         owner=vault.owner,
         ids=[vault.uid],
-        detail={"chunks": len(index.chunks), "made": made},
+        detail={"chunks": done.chunks, "made": done.made},
     )
-    return Prepared(vault, len(index.chunks), index.embedded, made, source.model)
+    return done
+
+
+def _filled(watch: Watch, budget_s: float) -> Prepared:
+    """Embed what of the tables waits."""
+    index, source = tables.serving()
+    made = tables.fill(watch.vault, index, source, check=watch, budget_s=budget_s, is_strict=False)
+    counts = tables.counted([watch.vault], index)[watch.vault.pk]
+    return Prepared(watch.vault, counts.chunks, counts.embedded, made, source.model)
+
+
+def _built_up(watch: Watch, budget_s: float) -> Prepared:
+    """Build what is kept in memory."""
+    index, slot = indexed(watch)
+    source = vault_wiring.source(watch.vault)
+    with slot.filling:
+        before = index.embedded
+        try:
+            fill_vectors.fill(index, source, check=watch, budget_s=budget_s)
+        except VaultError as error:
+            if error.reason != fill_vectors.SPENT:
+                raise
+        made = index.embedded - before
+    return Prepared(watch.vault, len(index.chunks), index.embedded, made, source.model)
 
 
 def status(principal: Principal, reference: str) -> Status:
     """The state of a vault."""
     vault = access.find(principal, reference, "reader")
-    version = access.version_of(vault)
     counts: dict[str, int] = dict.fromkeys(VaultAsset.Kind.values, 0)
     for kind in vault.assets.filter(trashed_at__isnull=True).values_list("kind", flat=True):
         counts[kind] += 1
+    live = None if vault.is_sealed else embedding.active_index()
+    is_table = reached.in_tables(vault, live, uses_vectors=True)
+    failed = tables.counted([vault], live)[vault.pk].failed if is_table else 0
     return Status(
         vault,
         lifecycle.is_unlocked(vault),
         access.role_of(principal, vault),
-        vault_wiring.keeper().figures(str(vault.uid), version),
+        reached.figures([vault], live)[vault.pk],
         counts,
-        vault_wiring.backend(vault),
+        reached.backend(live) if is_table else vault_wiring.backend(vault),
         vault_wiring.generation_host(),
-        _warnings(vault),
+        reached.warnings(vault, failed, is_table=is_table, uses_vectors=True),
+        reached.place_of(vault, live),
     )
 
 
 def indexed(watch: Watch) -> tuple[VaultIndex, Slot]:
-    """The index of a vault as it is now; built once, whoever else waits for it.
+    """The index in memory of a vault as it is now; built once, whoever else waits for it.
 
     Who works with it looks with ``watch`` first: much may have changed while it was built.
     """
@@ -233,22 +262,6 @@ def _query_vector(watch: Watch, index: VaultIndex, slot: Slot, text: str) -> Vec
     """The query's vector, after seeing to it that every chunk has one of the same space."""
     source = vault_wiring.source(watch.vault)
     with slot.filling:
-        embedding.fill(index, source, check=watch)
+        fill_vectors.fill(index, source, check=watch)
     watch()
-    return embedding.query_vector(source, text)
-
-
-def _warnings(vault: Vault) -> list[str]:
-    if not vault_wiring.is_stopgap(vault):
-        return []
-    model = vault_wiring.backend(vault).model
-    message = _("EmbeddingGemma is not installed; this vault embeds with %(model)s.")
-    return [message % {"model": model}]
-
-
-LIMITS: Final = {
-    "chunks": capacity.MAX_CHUNKS,
-    "textBytes": capacity.MAX_TEXT_BYTES,
-    "vectorBytes": capacity.MAX_VECTOR_BYTES,
-    "vaults": capacity.MAX_VAULTS,
-}
+    return fill_vectors.query_vector(source, text)

@@ -16,9 +16,12 @@ from memory.principal import SYSTEM, Principal
 from memory.services import settings
 from memory.services.gateway.admission import Admission, admit
 from memory.services.gateway.planning import Plan, plan
+from memory.services.vaults import assets
+from memory.services.vaults.assets import AssetDraft
 from memory.tests.conftest import Remember, Work
 from memory.tests.gateway.asgi_client import Answered, call
 from memory.tests.gateway.conftest import CHAT, World, user
+from memory.tests.vaults import opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DARK = "I prefer dark mode"
@@ -222,3 +225,15 @@ def test_a_known_key_chats_on_for_a_while_when_the_database_fails(
 
     found = world.run(ask, admit=admit_or_fail, grace_s=grace_s)
     assert found == [200, status, 503]
+
+
+def test_what_lies_in_a_vault_is_never_put_in(knowing: World, work: Work) -> None:
+    owner = ApiKey.objects.get(pk=knowing.key.pk)
+    writer = Principal("key", owner.name, frozenset({"read", "write"}), owner.pk)
+    vault = opened(writer)
+    assets.put(writer, str(vault.uid), AssetDraft("I prefer dark mode in my vault.", "dark mode"))
+    work()
+    for scope in ("apiKey", "global"):
+        knowing.switch_on(injectionScope=scope)
+        knowing.say(CHAT, user(ASKED))
+        assert DARK in sent(knowing) and "in my vault" not in sent(knowing)
