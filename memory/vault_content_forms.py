@@ -38,8 +38,8 @@ VIEWS: Final = (
 LIMIT: Final = 8
 
 
-class AssetForm(StudioForm):
-    """An asset that is there."""
+class TextForm(StudioForm):
+    """What an asset says."""
 
     api_names: ClassVar = {"meta": "metadata"}
 
@@ -79,7 +79,18 @@ class AssetForm(StudioForm):
         return {"title": values["title"], "body": values["body"], "meta": values["metadata"]}
 
 
-class NewAssetForm(AssetForm):
+class AssetForm(TextForm):
+    """An asset that is there, as it was at a revision."""
+
+    revision = forms.IntegerField(required=False, widget=forms.HiddenInput())
+
+    def may_replace(self, revision: int) -> None:
+        """After a stale one the next save is meant: it may replace what is there."""
+        self.data = {**dict(self.data.items()), "revision": str(revision)}
+        self.add_error(None, _("Save again to replace that text with yours."))
+
+
+class NewAssetForm(TextForm):
     """An asset to put in."""
 
     kind = forms.ChoiceField(label=gettext_lazy("Kind"), choices=KINDS, initial="card")
@@ -146,5 +157,6 @@ def asset_form(stored: Stored) -> AssetForm:
     """The form of an asset as it is."""
     content = stored.content
     meta = json.dumps(dict(content.meta), ensure_ascii=False) if content.meta else ""
-    values = {"title": content.title, "body": content.body, "metadata": meta}
+    values: dict[str, Any] = {"title": content.title, "body": content.body, "metadata": meta}
+    values["revision"] = stored.asset.revision
     return AssetForm(initial=values, auto_id="asset-%s")

@@ -83,9 +83,12 @@ def change_asset(
     request: HttpRequest, vault: str, asset: str, payload: AssetChange
 ) -> dict[str, Any]:
     """Change an asset; what it was stays as a revision."""
-    sent = payload.model_dump(exclude_unset=True)
+    sent = payload.model_dump(exclude_unset=True, exclude={"revision"})
     changes = {name: value for name, value in sent.items() if value is not None}
-    return present.stored_out(assets.revise(caller(request), vault, asset, changes))
+    stored = assets.revise(
+        caller(request), vault, asset, changes, expected_revision=payload.revision
+    )
+    return present.stored_out(stored)
 
 
 @router.delete("/{vault}/assets/{asset}", response=Success)

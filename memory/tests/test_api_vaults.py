@@ -134,8 +134,10 @@ def test_assets_are_put_changed_removed_and_brought_back(alice_api: Any) -> None
     made = alice_api.call("POST", "/api/vaults/notes/assets", put).json()
     assert (made["outcome"], made["revision"], made["kind"]) == ("created", 1, "credential")
     path = f"/api/vaults/notes/assets/{made['id']}"
-    changed = alice_api.call("PUT", path, {"body": "hunter3"}).json()
+    changed = alice_api.call("PUT", path, {"body": "hunter3", "revision": 1}).json()
     assert (changed["outcome"], changed["revision"]) == ("revised", 2)
+    refusal(alice_api.call("PUT", path, {"body": "late", "revision": 1}), 409, "stale")
+    assert alice_api.call("GET", path).json()["body"] == "hunter3"
     assert alice_api.call("GET", path, revision=1).json()["body"] == "hunter2"
     rows = alice_api.call("GET", f"{path}/revisions").json()["data"]
     assert [row["revision"] for row in rows] == [1]

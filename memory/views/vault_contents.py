@@ -118,14 +118,23 @@ def edit(request: StudioRequest, uid: uuid.UUID, asset: uuid.UUID) -> HttpRespon
         form = AssetForm(request.POST, auto_id="asset-%s")
         if form.is_valid():
             try:
-                assets.revise(request.principal, str(uid), str(asset), form.changes())
+                _revise(request, uid, asset, form)
                 address = reverse("vault-asset", args=[uid, asset])
                 return go(request, address, Notice(_("Saved as a new revision.")))
             except (ServiceError, VaultError) as error:
                 refuse(form, error)
+                if error.code == "stale":
+                    form.may_replace(stored.asset.revision)
     status = form.status if form.is_bound else 200
     context = {"vault": vault, "form": form, "asset": stored.asset}
     return render_page(request, EDIT, context, partials=DIALOG, status=status)
+
+
+def _revise(request: StudioRequest, uid: uuid.UUID, asset: uuid.UUID, form: AssetForm) -> None:
+    expected = form.cleaned_data["revision"]
+    assets.revise(
+        request.principal, str(uid), str(asset), form.changes(), expected_revision=expected
+    )
 
 
 @vault_page("POST")

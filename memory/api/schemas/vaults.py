@@ -185,8 +185,10 @@ class AssetIn(Strict):
 
 
 class AssetChange(Strict):
-    """PUT ``…/assets/{asset}``: what is not given stays."""
+    """PUT ``…/assets/{asset}``: what is not given stays. ``revision`` is the one it was read at:
+    when it is not the present one, nothing is changed (``stale``)."""
 
+    revision: int | None = None
     body: NonEmpty | None = None
     title: NonEmpty | None = None
     meta: Words | None = None

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from engine.vault import capacity, ingest
 from engine.vault.errors import VaultError
 from memory.clock import now
-from memory.errors import Invalid, NotFound, TooLarge
+from memory.errors import Conflict, Invalid, NotFound, TooLarge
 from memory.models import Vault, VaultAsset, VaultAssetRevision
 from memory.principal import Principal
 from memory.services import audit, embedding
@@ -91,14 +91,24 @@ def put(principal: Principal, reference: str, draft: AssetDraft) -> Stored:
 
 
 def revise(
-    principal: Principal, reference: str, asset_id: str, changes: Mapping[str, Any]
+    principal: Principal,
+    reference: str,
+    asset_id: str,
+    changes: Mapping[str, Any],
+    *,
+    expected_revision: int | None = None,
 ) -> Stored:
-    """Change title, body or metadata of an asset; the earlier texts stay as a revision."""
+    """Change title, body or metadata of an asset; the earlier texts stay as a revision.
+
+    Raises ``Conflict`` (``stale``) when ``expected_revision`` is not the present one.
+    """
     vault = access.find(principal, reference, "writer")
     contents = Contents(vault)
     with transaction.atomic():
         take_turn(vault)
         row = _row(vault, asset_id)
+        if expected_revision not in (None, row.revision):
+            raise Conflict(_("Someone else changed this document meanwhile."), code="stale")
         before = contents.whole(row)
         draft = AssetDraft(
             body=changes.get("body", before.body),

@@ -104,6 +104,25 @@ def test_a_change_makes_a_revision_that_can_be_read(studio: Studio, alice: Princ
     assert bad.status_code == 422
 
 
+def test_who_edits_what_another_changed_is_told_and_may_replace_it(
+    studio: Studio, alice: Principal
+) -> None:
+    vault = sealed(alice)
+    stored = assets.put(alice, str(vault.uid), AssetDraft("first text", title="T"))
+    path = path_of(vault, f"assets/{stored.asset.pk}/")
+    sent = {"title": "T", "body": "mine", "metadata": "", "revision": "1"}
+    assert 'name="revision" value="1"' in studio.text(f"{path}edit/")
+    assets.revise(alice, str(vault.uid), str(stored.asset.pk), {"body": "theirs"})
+    late = studio.post(f"{path}edit/", sent)
+    page = late.content.decode()
+    assert late.status_code == 409
+    assert "Someone else changed this document" in page and "mine</textarea>" in page
+    assert 'name="revision" value="2"' in page
+    assert assets.read(alice, str(vault.uid), str(stored.asset.pk))[0].content.body == "theirs"
+    assert studio.post(f"{path}edit/", sent | {"revision": "2"})["Location"] == path
+    assert assets.read(alice, str(vault.uid), str(stored.asset.pk))[0].content.body == "mine"
+
+
 def test_everything_can_be_put_in_removed_and_brought_back(
     studio: Studio, alice: Principal
 ) -> None:
