@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import busy_studio, gateway, read_by_id, watching
+from benchmarks import busy_studio, gateway, read_by_id, vaultd, watching
 from benchmarks.speed import main as speed
 from benchmarks.speed import record
 
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "gateway": gateway.main,
     "read-by-id": read_by_id.main,
     "record": record.record,
+    "vaultd": vaultd.main,
     "watching": watching.main,
 }
 DEFAULT = "speed"

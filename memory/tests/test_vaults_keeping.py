@@ -55,11 +55,12 @@ def test_an_idle_vault_is_locked_without_anybody_asking(alice: Principal) -> Non
 def test_a_vault_is_looked_up_by_whatever_names_it(alice: Principal, bob: Principal) -> None:
     vault, plain = sealed(alice, "notes"), opened(alice, "library")
     opened(bob, "notes")
-    assert whereabouts.may_be_sealed(str(vault.uid))
-    assert whereabouts.may_be_sealed("notes"), "of any owner"
-    assert whereabouts.may_be_sealed(f"{{{str(vault.uid).upper()}}}")
-    for other in (str(plain.uid), "library", "nothing", "\0", str(uuid.uuid4())):
-        assert not whereabouts.may_be_sealed(other)
+    braced = f"{{{str(vault.uid).upper()}}}"
+    for sealed_one in (str(vault.uid), "notes", braced):
+        assert whereabouts.is_sealed(sealed_one) is True, "of any owner"
+    assert whereabouts.is_sealed(str(plain.uid)) is whereabouts.is_sealed("library") is False
+    for other in ("nothing", "\0", str(uuid.uuid4())):
+        assert whereabouts.is_sealed(other) is None
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -82,7 +83,9 @@ def test_pages_say_why_sealed_vaults_stay_shut(
         assert told not in admin_client.get(address).content.decode()
     lifecycle.lock(alice, str(vault.uid))
     settings.MEMORY_STUDIO_KEEPS_VAULTS, settings.MEMORY_STUDIO_VAULTD = False, place
-    assert told in admin_client.get("/vaults/").content.decode()
+    listed = admin_client.get("/vaults/").content.decode()
+    assert told in listed
+    assert (f"lock-{vault.uid}" in listed, f"unlock-{vault.uid}" in listed) == (True, False)
     page = admin_client.get(f"/vaults/{vault.uid}/").content.decode()
     assert told in page
     assert "unlock-save" not in page

@@ -58,16 +58,16 @@ class Routing:
         if reference in self._known:
             return self._known[reference]
         try:
-            found = await self._threads.run(lambda _stop: whereabouts.may_be_sealed(reference))
+            found = await self._threads.run(lambda _stop: whereabouts.is_sealed(reference))
         except DatabaseError:
             # The web itself tells that there is no database.
             return False
-        if found and _id(reference):
+        if found is not None and _id(reference):
             # A vault is sealed or open for good; a name may become another's.
             self._known[reference] = found
             if len(self._known) > MOST_KNOWN:
                 self._known.popitem(last=False)
-        return found
+        return bool(found)
 
     def close(self) -> None:
         """Let go of the thread."""

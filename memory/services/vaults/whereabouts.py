@@ -8,13 +8,13 @@ from memory.models import Vault
 from memory.services.drafts import is_storable
 
 
-def may_be_sealed(reference: str) -> bool:
-    """Whether any vault of this id or name is sealed, whoever asks.
+def is_sealed(reference: str) -> bool | None:
+    """Whether the vault of this id is sealed, or any of this name, whoever asks; None without one.
 
     This says where a request is answered, and nothing about who may do what there.
     """
-    sealed = Vault.objects.filter(is_sealed=True).order_by()
+    rows = Vault.objects.order_by("-is_sealed").values_list("is_sealed", flat=True)
     try:
-        return sealed.filter(uid=uuid.UUID(reference)).exists()
+        return rows.filter(uid=uuid.UUID(reference)).first()
     except ValueError:
-        return is_storable(reference) and sealed.filter(name=reference).exists()
+        return rows.filter(name=reference).first() if is_storable(reference) else None
