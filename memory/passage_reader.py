@@ -13,7 +13,7 @@ from engine.database import POSTGRESQL, SQLITE, Dialect
 from engine.text.template import indexed_text
 from engine.types import MemoryType, Passage, PassageKind, Place, Scope
 from engine.vault.index import IndexedChunk
-from memory.models import ApiKey, Memory, VaultAsset, VaultChunk
+from memory.models import ApiKey, Memory, VaultChunk
 from memory.models import Passage as PassageRow
 
 
@@ -36,20 +36,19 @@ class PassageReader:
                 row.memory.api_key = self._keys[row.owner_id]
                 found[row.pk] = to_engine(row, row.memory)
                 self.memories[str(row.memory.pk)] = row.memory
-        if chunks := [row.pk for row in rows if row.asset_id is not None]:
+        if chunks := [row for row in rows if row.asset_id is not None]:
             found.update(self._load_chunks(chunks))
         return found
 
-    def _load_chunks(self, ids: Sequence[int]) -> Mapping[int, Passage]:
-        """Passages of vaults, whose texts lie beside them."""
-        rows = VaultChunk.objects.filter(pk__in=ids).select_related("passage__asset")
-        found = {
-            row.pk: to_chunk(row.passage, row.passage.asset, row)
-            for row in rows.defer(*(f"passage__asset__{name}" for name in _UNREAD))
-            if row.passage.asset is not None
-        }
-        self.chunks.update(found)
-        return {key: chunk.passage for key, chunk in found.items()}
+    def _load_chunks(self, rows: Sequence[PassageRow]) -> Mapping[int, Passage]:
+        """Passages of vaults, whose texts lie beside them; as values, since there may be many."""
+        by_id = {row.pk: row for row in rows}
+        read = VaultChunk.objects.filter(pk__in=list(by_id)).values_list(*_CHUNK).order_by()
+        for key, text, start, end, sha256, title, meta, revision in read:
+            passage = _of_vault(by_id[key], title, text, meta)
+            kind = str(passage.kind)
+            self.chunks[key] = IndexedChunk(passage, revision, kind, start, end, sha256)
+        return {key: self.chunks[key].passage for key in by_id if key in self.chunks}
 
     def recent(self, scope: Scope, limit: int) -> list[int]:
         """First passages of the newest memories within the scope, newest first."""
@@ -94,8 +93,16 @@ class PassageReader:
         return [row[0] for row in _rows(sql, [start_ms, end_ms, *params, limit])]
 
 
-_UNREAD: Final = ("body", "sealed_head", "sealed_body")
-"""Columns of an asset that no passage needs."""
+_CHUNK: Final = (
+    "pk",
+    "text",
+    "byte_start",
+    "byte_end",
+    "sha256",
+    "passage__asset__title",
+    "passage__asset__meta",
+    "passage__asset__revision",
+)
 _PLACES: Final = f"""
     SELECT p.id, p.language, p.owner_id, p.session, p.speaker, p.occurred_ms,
         COALESCE(u.access_count, 0)
@@ -173,25 +180,22 @@ def to_engine(row: PassageRow, memory: Memory) -> Passage:
     )
 
 
-def to_chunk(row: PassageRow, asset: VaultAsset, chunk: VaultChunk) -> IndexedChunk:
-    """The engine's view of a passage row of a vault, with its text and where that stands."""
-    passage = Passage(
+def _of_vault(row: PassageRow, title: str, text: str, meta: Mapping[str, Any]) -> Passage:
+    """The engine's view of a passage row of a vault; title and metadata are those of the asset."""
+    return Passage(
         id=row.pk,
         kind=PassageKind(row.kind),
-        parent=str(asset.pk),
+        parent=str(row.asset_id),
         ordinal=row.ordinal,
         owner=row.owner_id,
-        title=asset.title,
-        body=chunk.text,
-        meta=indexed_text("", asset.meta.get("meta", {})).meta,
+        title=title,
+        body=text,
+        meta=indexed_text("", meta.get("meta", {})).meta,
         text_hash=row.text_hash,
         parent_tokens=0,
         vault=row.vault_id,
         created_ms=row.created_ms,
         retained_ms=row.retained_ms,
-    )
-    return IndexedChunk(
-        passage, asset.revision, asset.kind, chunk.byte_start, chunk.byte_end, chunk.sha256
     )
 
 
@@ -202,5 +206,5 @@ def all_to_engine(rows: Iterable[PassageRow]) -> list[Passage]:
         if row.memory is not None:
             found.append(to_engine(row, row.memory))
         elif row.asset is not None:
-            found.append(to_chunk(row, row.asset, row.chunk).passage)
+            found.append(_of_vault(row, row.asset.title, row.chunk.text, row.asset.meta))
     return found

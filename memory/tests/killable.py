@@ -1,21 +1,22 @@
-"""A worker process that a test kills: ``python -m memory.tests.killable begin|finish``.
+"""A worker process that a test kills: ``python -m memory.tests.killable begin|finish [vault]``.
 
 ``begin`` stores memories, then embeds them, and after a few batches tells that it waits to be
-killed. ``finish`` does what the next start of the studio does, and prints what it found.
+killed. ``finish`` does what the next start of the studio does, and prints what it found. With
+``vault`` the texts lie in an open vault that an earlier version stored.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 COUNT = 96
 BATCHES_BEFORE_THE_KILL = 3
 
 
-def main(step: str) -> None:
+def main(step: str, where: str = "") -> None:
     """Carry out one step in a process of its own."""
     import django
 
@@ -25,24 +26,62 @@ def main(step: str) -> None:
     from memory.tests.watched import watch
 
     if step == "begin":
-        _begin(watch(settings))
+        _begin(watch(settings), _store_in_vault if where else _store)
     else:
-        _finish(watch(settings))
+        _finish(watch(settings), _found_in_vault if where else _found)
 
 
-def _begin(source: Any) -> None:
+def _store() -> None:
+    from memory.principal import SYSTEM
+    from memory.services import exchange
+
+    records = [{"content": f"note{place} of tea", "key": f"k{place}"} for place in range(COUNT)]
+    exchange.import_records(SYSTEM, records, owner=None)
+
+
+def _store_in_vault() -> None:
+    from memory.models import Passage, Vault
+    from memory.principal import SYSTEM
+    from memory.services.vaults import assets
+    from memory.services.vaults.assets import AssetDraft
+    from memory.tests.vaults import opened
+
+    opened(SYSTEM)
+    for place in range(COUNT):
+        assets.put(SYSTEM, "library", AssetDraft(f"note{place} of tea", f"note{place}"))
+    Passage.objects.all().delete()
+    Vault.objects.update(needs_index=True)
+
+
+def _found() -> list[str]:
+    from engine.types import Mode
+    from memory.principal import SYSTEM
+    from memory.tests.asking import ask
+
+    return ask(SYSTEM, "note95 of tea", mode=Mode.VECTOR, limit=100)
+
+
+def _found_in_vault() -> list[str]:
+    from engine.types import Mode
+    from memory.principal import SYSTEM
+    from memory.services.vaults import searching
+    from memory.services.vaults.searching import SearchRequest
+
+    request = SearchRequest("library", "note95 of tea", Mode.VECTOR, limit=100, rerank=False)
+    return [item.chunk.passage.body for item in searching.find(SYSTEM, request).found]
+
+
+def _begin(source: Any, store: Callable[[], None]) -> None:
     from django.core.management import call_command
 
     from memory import jobs
     from memory.models import Job
-    from memory.principal import SYSTEM
-    from memory.services import exchange, signin
+    from memory.services import signin
     from memory.tasks import HANDLERS
 
     call_command("migrate", verbosity=0, interactive=False)
     signin.first_start()
-    records = [{"content": f"note{place} of tea", "key": f"k{place}"} for place in range(COUNT)]
-    exchange.import_records(SYSTEM, records, owner=None)
+    store()
     batches: list[int] = []
 
     def wait_for_the_end(_texts: Sequence[str]) -> None:
@@ -55,14 +94,11 @@ def _begin(source: Any) -> None:
     jobs.run(Job.objects.get().pk, HANDLERS, role="studio")
 
 
-def _finish(source: Any) -> None:
-    from engine.types import Mode
+def _finish(source: Any, look: Callable[[], list[str]]) -> None:
     from memory import jobs
-    from memory.models import Job, Memory
-    from memory.principal import SYSTEM
+    from memory.models import Job, Passage
     from memory.services import embedding
     from memory.tasks import HANDLERS
-    from memory.tests.asking import ask
 
     before = embedding.coverage().indexed
     freed = jobs.void_own_leases(alone=True)
@@ -70,7 +106,8 @@ def _finish(source: Any) -> None:
     job = Job.objects.get()
     jobs.run(job.pk, HANDLERS, role="studio")
     job.refresh_from_db()
-    found = ask(SYSTEM, "note95 of tea", mode=Mode.VECTOR, limit=100)
+    embedded = len(source.documents)
+    found = look()
     _say(
         json.dumps(
             {
@@ -79,8 +116,8 @@ def _finish(source: Any) -> None:
                 "sent": sent,
                 "state": job.state,
                 "attempts": job.attempts,
-                "memories": Memory.objects.count(),
-                "embedded_now": len(source.documents),
+                "passages": Passage.objects.count(),
+                "embedded_now": embedded,
                 "percent": embedding.coverage().percent,
                 "first": found[0],
                 "found": len(found),
@@ -95,4 +132,4 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

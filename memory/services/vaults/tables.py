@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from django.db.models import Count, Q
@@ -12,6 +12,8 @@ from django.utils.translation import gettext as _
 
 from engine.errors import EmbeddingFailed, EngineError, InvalidQuery
 from engine.text.language import language_of
+from engine.text.match import Matcher
+from engine.text.tokenize import analyzer
 from engine.types import Candidate, Degraded, Match, PassageKind, Scope, Vector
 from engine.vault import embedding as vault_embedding
 from engine.vault.errors import VaultError
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
     from engine.embed.cache import CachedSource
     from engine.protocols import VectorStore
 
-MATCHED: Final = 2_000
-"""Chunks with the words of a query, best first, among which meaning then looks."""
+MATCHED: Final = 200
+"""Chunks with the words of a query that are found out before meaning looks among them."""
+NEAREST: Final = (400, 2_000)
+"""Nearest chunks that are read for the words when more than that hold them."""
+READ: Final = 100
 
 Check = Callable[[], None]
 
@@ -64,25 +69,21 @@ def counted(vaults: Sequence[Vault], index: VectorIndex | None) -> dict[int, Cou
 
 
 class TableIndex:
-    """``Searchable`` over the keyword index and the vector store of memories."""
+    """``Searchable`` over the keyword index and the vector store of memories, for one search."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self._reader = PassageReader()
         self._stores: Sequence[VectorStore] = ()
+        self._matched: list[Candidate] | None = None
 
     def keyword(
         self, query: str, *, limit: int, match: Match = Match.ANY, cards_only: bool = False
     ) -> list[Candidate]:
         """The best chunks by BM25, with the frequencies of this vault alone."""
-        try:
-            return wiring.keyword_index().search(
-                query, scope=self._scope(cards_only), limit=limit, match=match
-            )
-        except InvalidQuery:
-            raise
-        except EngineError as error:
-            raise VaultError(str(error), code="upstream_error", reason=error.code) from error
+        if match is not Match.ANY:
+            return self._matching(query, match, cards_only)[:limit]
+        return self._by_words(query, limit, match, cards_only)
 
     def nearest(
         self,
@@ -93,20 +94,28 @@ class TableIndex:
         match: Match = Match.ANY,
         cards_only: bool = False,
     ) -> list[Candidate]:
-        """The nearest chunks; with a match mode, among those that hold the words."""
-        only: frozenset[int] | None = None
-        if match is not Match.ANY:
-            found = self.keyword(query, limit=MATCHED, match=match, cards_only=cards_only)
-            only = frozenset(candidate.passage_id for candidate in found)
-            if not only:
-                return []
-        scope = self._scope(cards_only, only)
-        return self._searched(vector, scope, limit, language_of(query))
+        """The nearest chunks; with a match mode, those that hold the words.
+
+        When more than ``MATCHED`` do, they are looked for among the nearest ones.
+        """
+        language = language_of(query)
+        if match is Match.ANY:
+            return self._searched(vector, self._scope(cards_only), limit, language)
+        matching = self._matching(query, match, cards_only)
+        if len(matching) < MATCHED:
+            only = frozenset(candidate.passage_id for candidate in matching)
+            scope = self._scope(cards_only, only)
+            return self._searched(vector, scope, limit, language) if only else []
+        return self._nearest_with_words(
+            vector, Matcher(query, match, analyzer("search")), cards_only, limit
+        )
 
     def held(self, ids: Sequence[int]) -> Mapping[int, IndexedChunk]:
         """Chunks by passage id, read in one go."""
-        self._reader.load(ids)
-        return {key: self._reader.chunks[key] for key in ids if key in self._reader.chunks}
+        chunks = self._reader.chunks
+        if unread := [key for key in ids if key not in chunks]:
+            self._reader.load(unread)
+        return {key: chunks[key] for key in ids if key in chunks}
 
     def query_vector(self, text: str, *, check: Check) -> Vector:
         """The vector of a query, after seeing to it that every chunk has one of the same space.
@@ -128,6 +137,47 @@ class TableIndex:
         # What is device-only is in no store of another machine.
         is_local = self._vault.is_device_only
         return (local,) if is_local else wiring.search_stores(index, wiring.settings())
+
+    def _matching(self, query: str, match: Match, cards_only: bool) -> list[Candidate]:
+        """The best chunks that a match mode accepts; every one where there are few."""
+        if self._matched is None:
+            self._matched = self._by_words(query, MATCHED, match, cards_only)
+        return self._matched
+
+    def _by_words(self, query: str, limit: int, match: Match, cards_only: bool) -> list[Candidate]:
+        try:
+            return wiring.keyword_index().search(
+                query, scope=self._scope(cards_only), limit=limit, match=match
+            )
+        except InvalidQuery:
+            raise
+        except EngineError as error:
+            raise VaultError(str(error), code="upstream_error", reason=error.code) from error
+
+    def _nearest_with_words(
+        self, vector: Vector, matcher: Matcher, cards_only: bool, limit: int
+    ) -> list[Candidate]:
+        found: list[Candidate] = []
+        looked = 0
+        for depth in NEAREST:
+            near = self._searched(
+                vector, self._scope(cards_only), depth, language_of(matcher.query)
+            )
+            while looked < len(near) and len(found) < limit:
+                part = near[looked : looked + READ]
+                held = self.held([candidate.passage_id for candidate in part])
+                found += [
+                    candidate
+                    for candidate in part
+                    if (chunk := held.get(candidate.passage_id)) is not None
+                    and matcher.accepts(
+                        (chunk.passage.title, chunk.passage.body, chunk.passage.meta)
+                    )
+                ]
+                looked += len(part)
+            if len(found) >= limit or len(near) < depth:
+                break
+        return [replace(candidate, rank=rank) for rank, candidate in enumerate(found[:limit], 1)]
 
     def _searched(self, vector: Vector, scope: Scope, limit: int, language: str) -> list[Candidate]:
         *earlier, last = self._stores
