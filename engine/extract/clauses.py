@@ -16,6 +16,8 @@ from engine.text.sentences import sentences
 
 MOST_CHARACTERS: Final = 600
 """A clause is read up to here; a longer one is no sentence of a person's."""
+MOST_FRAGMENTS: Final = 8
+"""Pieces between commas that are looked at in a clause: more are a list."""
 MOST_RESTARTS: Final = 20
 """Places from which a clause that is too long is read again: its last ones."""
 _LINES: Final = re.compile(r"[^\n]+")
@@ -42,6 +44,11 @@ class Clause:
     def place(self, position: int) -> int:
         """Where a position within ``text`` is in the whole turn."""
         return self.start + max(0, position - self.prefix)
+
+    def span(self, match: re.Match[str]) -> tuple[int, int]:
+        """Where a match is, counted so that an elided subject has a place of its own."""
+        offset = self.start - self.prefix
+        return match.start() + offset, match.end() + offset
 
 
 def sentences_of(form: str, pack: Pack) -> Iterator[Sentence]:
@@ -73,7 +80,7 @@ def breaks_off(line: str, pack: Pack) -> bool:
     if len(line) > 80:
         return False
     return any(
-        (found := rule.pattern.search(end)) is not None and found["o"].strip() == "x"
+        (found := rule.pattern.search(end)) is not None and (found["o"] or "").strip() == "x"
         for rule in pack.rules
         if rule.category.value == "preference" and pack.language == "en"
     )
@@ -95,6 +102,20 @@ def clauses_of(sentence: Sentence, pack: Pack) -> Iterator[Clause]:
             continue
         had_subject = pack.has_subject.search(piece) is not None
         yield Clause(piece, place)
+
+
+def fragments_of(clause: Clause, pack: Pack) -> list[Clause]:
+    """The pieces of a clause between commas; none where there is but one."""
+    pieces: list[Clause] = []
+    begin = 0
+    ends = [found.span() for found in pack.fragment.finditer(clause.text, clause.prefix)]
+    for end, following in [*ends, (len(clause.text), len(clause.text))]:
+        if text := clause.text[begin:end]:
+            is_first = begin == 0
+            start = clause.start if is_first else clause.place(begin)
+            pieces.append(Clause(text, start, clause.prefix if is_first else 0))
+        begin = following
+    return pieces[:MOST_FRAGMENTS] if ends else []
 
 
 def _pieces(sentence: Sentence, pack: Pack) -> Iterator[tuple[str, int]]:

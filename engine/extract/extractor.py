@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from engine.extract.clauses import Clause, Sentence, clauses_of, sentences_of
+from engine.extract.clauses import Clause, Sentence, clauses_of, fragments_of, sentences_of
 from engine.extract.facts import (
     MAX_CONTENT,
     MAX_TEXT,
@@ -32,6 +32,8 @@ ASSISTANT_TRUST: Final = 0.7
 HEDGED: Final = 0.6
 NEAR: Final = 40
 """Characters before a match in which a doubt counts; a quarter of it behind."""
+MOST_NEAR: Final = 600
+"""Characters of a sentence in which a rule looks for what has to be near."""
 MOST_MATCHES: Final = 300
 """Matches of a turn that are looked at in each language: more are no person's."""
 _ORDER: Final = {category: place for place, category in enumerate(Category)}
@@ -92,11 +94,12 @@ def _is_written_in(sentence: str, language: str, whole: str) -> bool:
 
 
 def _all_matches(prepared: Prepared, rules: Pack) -> Iterator[Matched]:
-    before = ""
-    for sentence in sentences_of(prepared.form, rules):
+    every = list(sentences_of(prepared.form, rules))
+    for place, sentence in enumerate(every):
         if _is_written_in(sentence.text, rules.language, prepared.form):
-            yield from _matches(prepared, rules, sentence, before)
-        before = sentence.text
+            before = every[place - 1].text if place else ""
+            after = every[place + 1].text if place + 1 < len(every) else ""
+            yield from _matches(prepared, rules, sentence, (before, after))
 
 
 def _judge(matched: Matched, facts: list[Fact], guarded: list[Guarded]) -> None:
@@ -110,29 +113,38 @@ def _judge(matched: Matched, facts: list[Fact], guarded: list[Guarded]) -> None:
         facts.append(fact)
 
 
-def _matches(prepared: Prepared, rules: Pack, sentence: Sentence, before: str) -> Iterator[Matched]:
+def _matches(
+    prepared: Prepared, rules: Pack, sentence: Sentence, beside: tuple[str, str]
+) -> Iterator[Matched]:
     """Matches that do not overlap; a rule that stands earlier in the pack goes first."""
+    in_place = [rule for rule in rules.rules if _is_in_place(rule, sentence, beside)]
+    of_fragments = [rule for rule in in_place if rule.reads_fragments]
     for clause in clauses_of(sentence, rules):
         if not rules.signal.search(clause.text):
             continue
         taken: list[tuple[int, int]] = []
-        for rule in rules.rules:
-            if not _is_in_place(rule, sentence, before):
-                continue
-            for match in rule.pattern.finditer(clause.text):
-                if (rule.is_beside or _is_free(match, taken)) and _is_word("v", match):
-                    taken.append(match.span())
-                    yield Matched(prepared, rules, sentence, clause, rule, match)
+        for part in [clause, *fragments_of(clause, rules)]:
+            for rule in in_place if part is clause else of_fragments:
+                for match in rule.pattern.finditer(part.text):
+                    span = part.span(match)
+                    if (rule.is_beside or _is_free(span, taken)) and _is_word("v", match):
+                        taken.append(span)
+                        yield Matched(prepared, rules, sentence, part, rule, match)
 
 
-def _is_in_place(rule: Rule, sentence: Sentence, before: str) -> bool:
+def _is_in_place(rule: Rule, sentence: Sentence, beside: tuple[str, str]) -> bool:
+    before, after = beside
     if rule.within is not None and not rule.within.search(sentence.text):
+        return False
+    if rule.near is not None and not any(
+        rule.near.search(text[:MOST_NEAR]) for text in (sentence.text, before[-MOST_NEAR:], after)
+    ):
         return False
     return rule.follows is None or rule.follows.search(before) is not None
 
 
-def _is_free(match: re.Match[str], taken: Sequence[tuple[int, int]]) -> bool:
-    start, end = match.span()
+def _is_free(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
+    start, end = span
     return all(end <= first or start >= last for first, last in taken)
 
 

@@ -53,12 +53,20 @@ _LINE: Final = re.compile(
         (?-i:[A-Z][a-z]{1,15})(?:[ ](?-i:[A-Z])\w{0,15})?[ \t]*:[ \t]+(?=I\b|I'|["]|my\b|we\b)
       | (?!备注|说明|背景|补充|提示|更新|另外|介绍|注意|记住|情况|需求|偏好|问题|决定|结论)
         [\u4e00-\u9fff]{2,4}[ ]?[:：](?=[ ]?["“「]?我)
+      | (?://|/\*)[^\n]|\#[^\n]*\n(?=[ \t]*(?:def|class|import|from|function|const|var|async|@\w)\b)
       | Traceback[ ]\(most | File[ ]"|at[ ][\w.$]+\(        # a trace
       | [-+]{3}[ ][ab]/ | @@[ ] | diff[ ]--git              # a patch
       | [{}\[\]]|"[\w-]+"[ ]*:|</?[a-z][\w-]*[ >/]          # JSON, HTML
     )[^\n]*$""",
     re.M | re.I | re.X,
 )
+_LETTER: Final = re.compile(
+    r"^(?:Dear\b[^\n]{1,60}|To whom it may concern,?)\n(?:[^\n]*\n){1,40}?"
+    r"(?:(?:Kind |Best |Warm |Many )?(?:Regards|Wishes|Thanks)|Sincerely|Yours\b)[^\n]{0,20}"
+    r"(?:\n[^\n]{0,40})?$",
+    re.M | re.I,
+)
+"""A pasted letter, from its address to the name it is signed with."""
 _INDENTED: Final = re.compile(r"(?:(?<=\n\n)|\A)(?:(?: {4}|\t)[^\n]*(?:\n|\Z))+")
 _QUOTES: Final = re.compile(
     r"\"([^\"\n]{1,2000})\"|「([^」]{1,2000})」|『([^』]{1,2000})』|«([^»]{1,2000})»"
@@ -67,6 +75,8 @@ _QUOTES: Final = re.compile(
 _SENTENCE_INSIDE: Final = re.compile(
     r"\bI\b|\bI'|\b(?:my|me|we)\b|[我俺僕私]|[。！？!?]|(?:です|ます|ない|だ)$|\.\s*$", re.I
 )
+_OF_SOMEBODY: Final = re.compile(r"\b(?:I|my|me|we|you)\b", re.I)
+_FEW_WORDS: Final = 3
 _MOST_QUOTED_WORDS: Final = 5
 _MOST_QUOTED_CHARACTERS: Final = 14
 
@@ -107,7 +117,10 @@ def form_of(text: str) -> str:
 
 def is_sentence(quoted: str) -> bool:
     """Whether quotation marks hold what somebody says, and not just a name or a word."""
-    is_long = len(quoted.split()) > _MOST_QUOTED_WORDS
+    words = quoted.split()
+    if len(words) <= _FEW_WORDS and quoted.isascii() and not _OF_SOMEBODY.search(quoted):
+        return False
+    is_long = len(words) > _MOST_QUOTED_WORDS
     if not quoted.isascii():
         is_long = is_long or len(quoted) > _MOST_QUOTED_CHARACTERS
     return is_long or _SENTENCE_INSIDE.search(quoted) is not None
@@ -126,6 +139,7 @@ def _alien(form: str) -> Iterator[tuple[str, int, int]]:
         ("code", _FENCE),
         ("code", _BLOCK),
         ("code", _INDENTED),
+        ("pasted", _LETTER),
         ("pasted", _LINE),
     ):
         for found in pattern.finditer(form):

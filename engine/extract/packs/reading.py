@@ -4,6 +4,7 @@
 ``assistant_macros``  the same names for turns of the assistant, which speak of ``you``.
 ``signal``            what every clause that could hold a fact has; others are not read.
 ``split``             patterns between whose ends a sentence is cut into clauses.
+``fragment``          between what pieces of a clause, for rules that read those.
 ``restart``           where a run of words without end is read from (no sentence is so long).
 ``elided``            a clause that begins so has the subject of the one before it.
 ``subject``           what is then put before it.
@@ -21,7 +22,10 @@
                       negation), ``v`` (a verb that must be a word of its own) and ``n`` (a noun
                       that names the slot), ``slot`` (the key, instead of the object), ``follows``
                       (the sentence before must match it), ``within`` (its own sentence must match
-                      it) and ``beside`` (it may match where an earlier rule has matched already).
+                      it), ``near`` (its own sentence, the one before or the one
+                      after must match it: "Every time, please."), ``fragment`` (it is also tried
+                      on each piece of a clause between commas) and ``beside`` (it may match where
+                      an earlier rule has matched already).
 """
 
 from __future__ import annotations
@@ -65,7 +69,9 @@ class Rule:
     slot: str
     follows: re.Pattern[str] | None
     within: re.Pattern[str] | None
+    near: re.Pattern[str] | None
     is_beside: bool
+    reads_fragments: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ class Pack:
     guards: tuple[Guard, ...]
     signal: re.Pattern[str]
     split: re.Pattern[str]
+    fragment: re.Pattern[str]
     restart: re.Pattern[str]
     elided: re.Pattern[str]
     subject: str
@@ -117,6 +124,7 @@ def parse(data: Mapping[str, object], speaker: Speaker) -> Pack:
         guards=tuple(_guard(entry, filled) for entry in guards),
         signal=_pattern(cast("str", data.get("signal", "")), filled),
         split=compiled("split"),
+        fragment=compiled("fragment"),
         restart=compiled("restart"),
         elided=compiled("elided"),
         subject=_subject(data, speaker),
@@ -139,6 +147,7 @@ def _subject(data: Mapping[str, object], speaker: Speaker) -> str:
 def _rule(entry: Mapping[str, object], macros: Mapping[str, str]) -> Rule:
     follows = cast("str", entry.get("follows", ""))
     within = cast("str", entry.get("within", ""))
+    near = cast("str", entry.get("near", ""))
     return Rule(
         name=cast("str", entry["name"]),
         category=Category(cast("str", entry["category"])),
@@ -148,7 +157,9 @@ def _rule(entry: Mapping[str, object], macros: Mapping[str, str]) -> Rule:
         slot=cast("str", entry.get("slot", "")),
         follows=_pattern(follows, macros) if follows else None,
         within=_pattern(within, macros) if within else None,
+        near=_pattern(near, macros) if near else None,
         is_beside=bool(entry.get("beside", False)),
+        reads_fragments=bool(entry.get("fragment", False)),
     )
 
 
