@@ -13,6 +13,7 @@ import psycopg
 import pytest
 import redis
 
+from memstudio.cli.api import UNREACHABLE
 from memstudio.tests import keeping_stack
 from memstudio.tests.keeping_stack import PASSPHRASE, Stack
 from memstudio.tests.test_studio import free_port
@@ -35,8 +36,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture
 def away(stack: Stack) -> Iterator[Stack]:
-    """vaultd was killed, and is started again afterwards."""
-    stack.vaultd.end(signal.SIGKILL)
+    """vaultd was stopped, and is started again afterwards."""
+    assert stack.vaultd.end(signal.SIGTERM) == 0
     yield stack
     stack.vaultd = stack.start_vaultd()
     stack.vaultd.greeting()
@@ -84,6 +85,8 @@ def test_without_vaultd_only_what_needs_a_key_is_refused(away: Stack) -> None:
     library = make(away, "library", is_sealed=False)
     assert away.search(0, library) == away.search(1, "library") == FOUND_OPEN
     assert away.call_tool(1, "memory_search", query="refunds")["isError"] is False
+    shut = away.command("vault", "create", "shut", MEMORY_STUDIO_PASSPHRASE=PASSPHRASE)
+    assert (shut.returncode, "(vaultd) could not be asked" in shut.stderr) == (UNREACHABLE, True)
     with away.browser(1) as browser:
         assert browser.get("/").status_code == 200
         page = browser.get("/vaults/")
@@ -160,6 +163,12 @@ def test_a_second_vaultd_refuses_to_start_and_leaves_the_first_alone(stack: Stac
     assert said.startswith("memory studio: Another process keeps the keys of sealed vaults")
     assert said.count("\n") == 1
     assert stack.search(0, uid) == FOUND
+
+
+def test_a_studio_on_sqlite_needs_no_vaultd(stack: Stack) -> None:
+    done = stack.command("vaultd", DATABASE_URL="", MEMORY_STUDIO_VAULTD="")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "The studio on SQLite keeps the keys of vaults itself" in done.stderr
 
 
 def test_a_web_that_keeps_keys_itself_does_not_start_beside_vaultd(stack: Stack) -> None:

@@ -19,7 +19,8 @@ logger = logging.getLogger("memstudio.vaultd")
 
 TIMES: Final = {"connect": 3.0, "write": 60.0, "read": 900.0}
 """Seconds. A question may take minutes, with all attempts of all services."""
-KEEPALIVE_S: Final = 30.0
+KEEPALIVE_S: Final = 15.0
+"""Shorter than the server keeps an idle connection, so that none is closed as it is used."""
 MOST_IDLE: Final = 32
 ROUTE: Final = "(vaultd)"
 """What the metrics of a web call these requests; vaultd counts them by their routes."""
