@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import signal
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,6 +15,8 @@ import psycopg
 import pytest
 import redis
 
+from engine.testing.fake_provider import Answer, Request, serving
+from memory.tests.vaults import service, writes
 from memstudio.cli.api import UNREACHABLE
 from memstudio.tests import keeping_stack
 from memstudio.tests.keeping_stack import PASSPHRASE, Stack
@@ -116,6 +120,35 @@ def test_a_killed_vaultd_is_a_clear_refusal_and_after_its_return_vaults_are_lock
     for name in ("one", "two"):
         log = (stack.folder / f"{name}.log").read_text(encoding="utf-8")
         assert log.count("does not answer") == log.count("answers again") > 0
+
+
+def test_a_lock_through_one_web_voids_the_answer_that_is_written_for_another(
+    away: Stack,
+) -> None:
+    stack = away
+    asked, locked = threading.Event(), threading.Event()
+    with serving() as provider, ThreadPoolExecutor(1) as pool:
+
+        def slowly(request: Request) -> Answer:
+            asked.set()
+            assert locked.wait(60)
+            return writes()(request)
+
+        provider.respond = slowly
+        config = stack.folder / "vaultd" / "config.toml"
+        config.write_text(service("generation", provider.port), encoding="utf-8")
+        stack.vaultd = stack.start_vaultd()
+        stack.vaultd.greeting()
+        uid = make(stack, "questions")
+        question = {"question": "When are refunds paid?", "mode": "bm25"}
+        waiting = pool.submit(stack.api, 0, f"/{uid}/ask", question)
+        assert asked.wait(60)
+        assert stack.api(1, f"/{uid}/lock", {}).status_code == 200
+        locked.set()
+        answer = waiting.result(60)
+        assert (answer.status_code, answer.json()["error"]["code"]) == LOCKED
+    config.unlink()
+    stack.vaultd.end(signal.SIGTERM)
 
 
 def test_files_are_dropped_into_a_page_of_either_web(stack: Stack) -> None:
