@@ -46,6 +46,8 @@ def _may_stand_before(text: str, pack: Pack) -> bool:
 def _holds(guard: Guard, rule: Rule, seen: dict[str, str]) -> bool:
     if guard.categories and rule.category.value not in guard.categories:
         return False
+    if guard.of_bare and not rule.is_bare:
+        return False
     text = seen[guard.scope]
     if not guard.pattern.search(text):
         return False

@@ -15,7 +15,8 @@
 ``trim``              what is cut off the end of an object.
 ``hedge``             words that halve the trust in a fact ("maybe").
 ``[[guards]]``        ``name``, ``scope`` (sentence, clause, before, object, match), ``pattern``,
-                      and optionally ``unless`` (a pattern) and ``categories``.
+                      and optionally ``unless`` (a pattern), ``categories`` and ``bare`` (only for
+                      rules that are so).
 ``[[rules]]``         ``name``, ``category``, ``polarity``, ``confidence``, ``pattern`` with the
                       group ``o`` (the object; ``o2`` and ``o3`` in other branches), optionally the
                       groups ``k`` (what the content is, where the object alone would lose the
@@ -23,7 +24,7 @@
                       that names the slot), ``slot`` (the key, instead of the object), ``follows``
                       (the sentence before must match it), ``within`` (its own sentence must match
                       it), ``near`` (its own sentence, the one before or the one
-                      after must match it: "Every time, please."), ``fragment`` (it is also tried
+                      after must match it: "Every time, please."), ``bare`` (it matches without a subject), ``fragment`` (it is also tried
                       on each piece of a clause between commas) and ``beside`` (it may match where
                       an earlier rule has matched already).
 """
@@ -55,6 +56,7 @@ class Guard:
     pattern: re.Pattern[str]
     unless: re.Pattern[str] | None
     categories: frozenset[str]
+    of_bare: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Rule:
     near: re.Pattern[str] | None
     is_beside: bool
     reads_fragments: bool
+    is_bare: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ def _rule(entry: Mapping[str, object], macros: Mapping[str, str]) -> Rule:
         near=_pattern(near, macros) if near else None,
         is_beside=bool(entry.get("beside", False)),
         reads_fragments=bool(entry.get("fragment", False)),
+        is_bare=bool(entry.get("bare", False)),
     )
 
 
@@ -171,6 +175,7 @@ def _guard(entry: Mapping[str, object], macros: Mapping[str, str]) -> Guard:
         pattern=_pattern(cast("str", entry["pattern"]), macros),
         unless=_pattern(unless, macros) if unless else None,
         categories=frozenset(cast("Sequence[str]", entry.get("categories", ()))),
+        of_bare=bool(entry.get("bare", False)),
     )
 
 
