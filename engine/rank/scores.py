@@ -50,13 +50,15 @@ def combine(lists: Sequence[ScoreList]) -> list[tuple[int, float]]:
     total = sum(one.weight for one in lists)
     if total <= 0:
         return []
-    fused: dict[int, float] = {}
-    for passage_id in {passage_id for one in lists for passage_id in one.scores}:
-        gained = sum(one.weight * one.scores.get(passage_id, 0.0) for one in lists) / total
+    gained: dict[int, float] = {}
+    for one in lists:
+        for passage_id, score in one.scores.items():
+            gained[passage_id] = gained.get(passage_id, 0.0) + one.weight * score
+    fused = {passage_id: score / total for passage_id, score in gained.items()}
+    for passage_id in {key for one in lists for key in one.unknown}.intersection(fused):
         judges = [one for one in lists if passage_id not in one.unknown]
         weight = sum(one.weight for one in judges)
-        if 0 < weight < total:
+        if weight > 0:
             known = sum(one.weight * one.scores.get(passage_id, 0.0) for one in judges) / weight
-            gained = max(gained, known)
-        fused[passage_id] = gained
+            fused[passage_id] = max(fused[passage_id], known)
     return sorted(fused.items(), key=lambda pair: (-pair[1], pair[0]))
