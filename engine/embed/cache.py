@@ -77,6 +77,11 @@ class CachedSource:
         return self._source.signature
 
     @property
+    def bare(self) -> EmbeddingSource:
+        """The source within: what is asked of it is kept nowhere."""
+        return self._source
+
+    @property
     def token_source(self) -> TokenVectorSource | None:
         """The source within, when it also gives the vectors of tokens."""
         return (

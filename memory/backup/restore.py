@@ -21,7 +21,7 @@ from memory.backup.archive import ArchiveReader, Progress, quiet
 from memory.backup.check import Part
 from memory.backup.errors import BackupError
 from memory.backup.manifest import Manifest, Member
-from memory.models import Passage, VectorIndex, VectorMark
+from memory.models import Passage, VaultChunk, VectorIndex, VectorMark
 from memory.passage_reader import PassageReader
 from memory.principal import SYSTEM
 from memory.services import audit, indexes
@@ -77,6 +77,8 @@ def _into_database(
         erase.keys_of_the_installation()
         counts = {part.table.label: _load(archive, part, progress) for part in parts}
         _reset_sequences([part.table.model for part in parts])
+        if VaultChunk._meta.label not in counts:
+            taking_in.keep_here()
         # A backup of an earlier version has no passages of open vaults.
         taking_in.mark_lacking()
         _index_words(progress)

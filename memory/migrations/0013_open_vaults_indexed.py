@@ -7,11 +7,30 @@ from typing import Any
 import django.db.models.deletion
 from django.db import migrations, models
 
+LOCAL_MODEL = "multilingual-e5-small"
+
 
 def mark(apps: Any, _schema_editor: Any) -> None:
-    """Have the next start take what lies in open vaults into the tables that are searched."""
-    vaults = apps.get_model("memory", "Vault")
-    vaults.objects.filter(is_sealed=False).update(needs_index=True)
+    """Have the next start take what lies in open vaults into the tables that are searched.
+
+    So far nothing of them was sent away without ``[rag.embedding]``. Where a service embeds memories
+    they keep to the model of this machine, until somebody takes its name away.
+    """
+    vaults = apps.get_model("memory", "Vault").objects.filter(is_sealed=False)
+    vaults.update(needs_index=True)
+    row = apps.get_model("memory", "EngineSettings").objects.filter(pk=1).first()
+    stored = row.stored if row is not None else {}
+    if _is_remote(stored):
+        model = stored.get("memoryLocalModel") or LOCAL_MODEL
+        vaults.filter(embedding_model="", is_device_only=False).update(embedding_model=model)
+
+
+def _is_remote(stored: dict[str, Any]) -> bool:
+    if stored.get("memoryEmbeddingSource", "auto") not in ("remote", "auto"):
+        return False
+    named = stored.get("memoryEmbeddingProviderModel") or ""
+    has_provider = bool(named) and not named.startswith("local/")
+    return has_provider or bool(stored.get("memoryEmbeddingCustomBaseUrl"))
 
 
 class Migration(migrations.Migration):

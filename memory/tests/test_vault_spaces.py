@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
 
 from engine.testing.fake_models import openai_embeddings
 from engine.testing.fake_provider import Answer, Provider, Request, serving
@@ -308,3 +310,43 @@ def test_qdrant_has_open_vaults_but_never_a_device_only_one(
         lifecycle.update(alice, "own", {"is_device_only": False})
         work()
         assert len(payloads(server)) == 4
+
+
+def test_no_query_of_a_device_only_vault_is_kept_where_others_may_look(
+    alice: Principal, work: Work
+) -> None:
+    shared, private = opened(alice, "shared"), opened(alice, "own", is_device_only=True)
+    for vault in (shared, private):
+        fill(alice, vault)
+    work()
+    source = wiring.source_for(live())
+    assert source is not None
+    searching.find(alice, query(private, "refund days"))
+    assert source.stats.size == 0
+    searching.find(alice, query(shared, "refund days"))
+    assert source.stats.size == 1
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_an_upgrade_sends_no_open_vault_to_a_service_that_was_not_sent_it_before(
+    is_remote: bool, alice: Principal, work: Work, remote: Provider
+) -> None:
+    if is_remote:
+        choose(remote)
+    vault = opened(alice)
+    fill(alice, vault)
+    Passage.objects.all().delete()
+    import_module("memory.migrations.0013_open_vaults_indexed").mark(apps, None)
+    vault.refresh_from_db()
+    own = "multilingual-e5-small" if is_remote else ""
+    assert (vault.needs_index, vault.embedding_model) == (True, own)
+    Job.objects.update(finished_at=days_ago(1))
+    embedding.resume()
+    work()
+    vault.refresh_from_db()
+    assert not vault.needs_index
+    assert searching.find(alice, query(vault, "refund policy")).found
+    assert "Refund" not in sent(remote)
+    lifecycle.update(alice, "library", {"embedding_model": ""})
+    work()
+    assert ("Refund" in sent(remote), embedded(vault)) == (is_remote, 3)

@@ -130,7 +130,9 @@ class TableIndex:
         self._stores = self._of(index)
         fill(self._vault, index, source, check=check)
         check()
-        return vault_embedding.query_vector(source, text)
+        # The cache may lie on another machine.
+        asked = source.bare if self._vault.is_device_only else source
+        return vault_embedding.query_vector(asked, text)
 
     def _of(self, index: VectorIndex) -> Sequence[VectorStore]:
         local = wiring.store_for(index)

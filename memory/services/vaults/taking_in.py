@@ -9,9 +9,9 @@ from typing import Final
 
 from django.db import transaction
 
-from memory import jobs
+from memory import jobs, wiring
 from memory.models import Vault
-from memory.services.vaults import chunking
+from memory.services.vaults import chunking, spaces
 
 BATCH: Final = 50
 
@@ -20,6 +20,18 @@ def mark_lacking() -> int:
     """Mark the open vaults of which assets have no passages (at a start); how many."""
     lacking = chunking.lacking().values("vault")
     return Vault.objects.filter(pk__in=lacking, needs_index=False).update(needs_index=True)
+
+
+def keep_here() -> int:
+    """Have open vaults of an earlier version keep to a model of this machine; how many.
+
+    They were not embedded by the source of memories then. Where that is a service, it is sent
+    nothing of them until somebody takes the model's name away.
+    """
+    if spaces.is_local(None):
+        return 0
+    vaults = Vault.objects.filter(is_sealed=False, is_device_only=False, embedding_model="")
+    return vaults.update(embedding_model=wiring.settings().local_model)
 
 
 def is_waiting() -> bool:
