@@ -63,7 +63,7 @@ def studio(*, with_server: bool) -> Iterator[None]:
 
             settings = {"shared_buffers": "512MB"}
             server = stack.enter_context(postgres_server.running(settings=settings))
-            os.environ["DATABASE_URL"] = server.url("studio")
+            os.environ["DATABASE_URL"] = server.url("postgres")
             redis = stack.enter_context(redis_server.running())
             os.environ["REDIS_URL"] = redis.url
         yield
@@ -136,7 +136,6 @@ def embed(stored: int) -> None:
 def search(vault: Any) -> None:
     """Ask in every mode, after a first round that reads the index into memory."""
     from engine.types import Match, Mode
-    from memory import wiring
     from memory.principal import SYSTEM
     from memory.services.vaults import searching
     from memory.services.vaults.searching import SearchRequest
@@ -156,13 +155,27 @@ def search(vault: Any) -> None:
             searching.find(SYSTEM, SearchRequest(str(vault.uid), text, mode, match))
 
         first = timed(ask, queries[0])
-        index: Any = wiring.keyword_index()
-        index.settle()
+        settle()
         rounds = 1 if queries is ABSENT else ROUNDS
         took = [timed(ask, text) for text in queries for _ in range(rounds)]
         p50, most = statistics.median(took), max(took)
         print(f"{name}: first {first:.0f} ms, p50 {p50:.1f} ms, max {most:.1f} ms")
     print(f"memory of the indexes: {resident_mb() - before:.0f} MB")
+
+
+def settle() -> None:
+    """Wait until threads have read both indexes into memory and made the graph."""
+    from memory import local_stores, wiring
+    from memory.services import embedding
+
+    keyword: Any = wiring.keyword_index()
+    keyword.settle()
+    index = embedding.active_index()
+    if index is not None:
+        store: Any = wiring.store_for(index)
+        local_stores.maintain(store, lambda done, total, what: None)
+        if hasattr(store, "settle"):
+            store.settle(600)
 
 
 def timed(ask: Callable[[str], None], text: str) -> float:
