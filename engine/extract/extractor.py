@@ -123,11 +123,15 @@ def _matches(
         if not rules.signal.search(clause.text):
             continue
         taken: list[tuple[int, int]] = []
+        seen: set[tuple[str, int, int]] = set()
         for part in [clause, *fragments_of(clause, rules)]:
             for rule in in_place if part is clause else of_fragments:
                 for match in rule.pattern.finditer(part.text):
                     span = part.span(match)
-                    if (rule.is_beside or _is_free(span, taken)) and _is_word("v", match):
+                    if (rule.name, *span) in seen or not _is_word("v", match):
+                        continue
+                    if rule.is_beside or _is_free(span, taken):
+                        seen.add((rule.name, *span))
                         taken.append(span)
                         yield Matched(prepared, rules, sentence, part, rule, match)
 

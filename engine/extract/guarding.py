@@ -46,7 +46,7 @@ def _may_stand_before(text: str, pack: Pack) -> bool:
 def _holds(guard: Guard, rule: Rule, seen: dict[str, str]) -> bool:
     if guard.categories and rule.category.value not in guard.categories:
         return False
-    if guard.of_bare and not rule.is_bare:
+    if (guard.of_bare and not rule.is_bare) or guard.name in rule.despite:
         return False
     text = seen[guard.scope]
     if not guard.pattern.search(text):

@@ -24,9 +24,10 @@
                       that names the slot), ``slot`` (the key, instead of the object), ``follows``
                       (the sentence before must match it), ``within`` (its own sentence must match
                       it), ``near`` (its own sentence, the one before or the one
-                      after must match it: "Every time, please."), ``bare`` (it matches without a subject), ``fragment`` (it is also tried
-                      on each piece of a clause between commas) and ``beside`` (it may match where
-                      an earlier rule has matched already).
+                      after must match it: "Every time, please."), ``bare`` (it matches without a
+                      subject), ``fragment`` (it is also tried on each piece of a clause between
+                      commas), ``despite`` (names of guards that do not hold it) and ``beside`` (it
+                      may match where an earlier rule has matched already).
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Rule:
     is_beside: bool
     reads_fragments: bool
     is_bare: bool
+    despite: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ def _rule(entry: Mapping[str, object], macros: Mapping[str, str]) -> Rule:
         is_beside=bool(entry.get("beside", False)),
         reads_fragments=bool(entry.get("fragment", False)),
         is_bare=bool(entry.get("bare", False)),
+        despite=frozenset(cast("Sequence[str]", entry.get("despite", ()))),
     )
 
 
