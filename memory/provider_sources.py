@@ -77,7 +77,7 @@ def embedding_endpoint(chosen: Named) -> Endpoint:
     ``no_embeddings``."""
     from engine.embed.endpoint import EmbeddingProtocol, Endpoint
 
-    code = _problem(chosen.entry)
+    code = problem_of(chosen.entry)
     if code:
         raise EmbeddingFailed("The provider cannot be used.", code=code)
     spec = chosen.entry.spec
@@ -130,7 +130,7 @@ def rerank_endpoint(chosen: Named) -> RerankEndpoint:
     ``no_reranking``."""
     from engine.rerank.remote import RerankEndpoint, RerankProtocol
 
-    code = _problem(chosen.entry)
+    code = problem_of(chosen.entry)
     if code:
         raise RerankFailed("The provider cannot be used.", code=code)
     spec = chosen.entry.spec
@@ -159,7 +159,7 @@ def abilities(spec: ProviderSpec) -> dict[str, bool]:
 
 def can_embed(entry: Entry) -> bool:
     """Whether embeddings could be asked of it now."""
-    return not _problem(entry) and SPEECH[entry.spec.speaks].embedding is not None
+    return not problem_of(entry) and SPEECH[entry.spec.speaks].embedding is not None
 
 
 def has_credential(entry: Entry) -> bool:
@@ -170,7 +170,8 @@ def has_credential(entry: Entry) -> bool:
         return False
 
 
-def _problem(entry: Entry) -> str:
+def problem_of(entry: Entry) -> str:
+    """Why a provider cannot be asked: ``provider_off``, ``provider_key``; empty when it can."""
     if not entry.is_usable:
         return "provider_off"
     return "" if has_credential(entry) else "provider_key"

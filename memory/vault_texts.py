@@ -44,19 +44,32 @@ TEXTS: Final[Mapping[str, Promise]] = {
     "rerank_invalid_response": gettext_lazy("The reranking service gave no usable order."),
     "auth_failed": gettext_lazy("The service refused the configured key."),
     "upstream_error": gettext_lazy("The service failed."),
+    "service_unusable": gettext_lazy("The chosen service cannot be asked as it is set up."),
     "redirect_refused": gettext_lazy("The service redirected elsewhere; that is refused."),
     "timeout": gettext_lazy("It took too long; what was made is kept for the next try."),
     "model_not_installed": gettext_lazy(
         "No embedding model is installed; search by keywords works."
     ),
 }
+SERVICES_CHANGED: Final = gettext_lazy(
+    "The services of vaults were changed meanwhile; nothing is shown."
+)
+PROBLEMS: Final[Mapping[str, Promise]] = {
+    "no_provider": gettext_lazy("No provider has the name before the slash."),
+    "provider_off": gettext_lazy("The provider is switched off or not set up to its end."),
+    "provider_key": gettext_lazy("The provider has no key."),
+    "no_embeddings": gettext_lazy("The provider has no embeddings."),
+    "no_reranking": gettext_lazy("The provider has no reranking."),
+    "no_chat": gettext_lazy("This provider does not chat."),
+}
+"""Why a service that was chosen for vaults cannot be asked."""
 AT_PASSPHRASE: Final = frozenset({"wrong_passphrase", "weak_passphrase"})
 
 
 def told(error: VaultError) -> ServiceError:
     """The refusal as the studio shows it; one without words of ours keeps the engine's."""
     plain = from_engine(error)
-    text = TEXTS.get(error.code)
+    text = SERVICES_CHANGED if error.reason == "services" else TEXTS.get(error.code)
     if error.reason == "passphrase" or text is None:
         return plain
     message = str(text)
@@ -65,5 +78,13 @@ def told(error: VaultError) -> ServiceError:
     elif error.code == "unsupported_type":
         start = error.reason.removeprefix("starts with ")
         message = f"{message} {_('It begins with %(start)s.') % {'start': start}}"
+    elif error.reason in PROBLEMS:
+        message = f"{message} {problem(error.reason)}"
     fields = {"passphrase": message} if error.code in AT_PASSPHRASE else {}
     return type(plain)(message, code=plain.code, fields=fields)
+
+
+def problem(code: str) -> str:
+    """Why a service that was chosen for vaults cannot be asked."""
+    text = PROBLEMS.get(code)
+    return str(text) if text else _("This address cannot be called (%(code)s).") % {"code": code}

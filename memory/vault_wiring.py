@@ -1,7 +1,8 @@
 """What vaults are served by: the keeper of this process, models and services, configuration.
 
 Embedding, reranking and generation for vaults know nothing of the studio's own settings for
-memories: without a ``[rag]`` table nothing of a vault leaves the machine.
+memories: unless a ``[rag]`` table or the settings of vaults name a service, nothing of a vault
+leaves the machine.
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ from engine.errors import EmbeddingFailed
 from engine.net.policy import UrlPolicy, check_url
 from engine.protocols import EmbeddingSource, Reranker, TextGenerator
 from engine.text.template import VERSION as TEMPLATE
-from engine.vault.config import Http, RagConfig, Service, load
+from engine.vault.config import Http, RagConfig, load
 from engine.vault.errors import VaultError
 from engine.vault.keeper import Keeper
 from engine.vault.keys import STANDARD, Cost
+from memory import vault_services
 from memory.models import Vault
+from memory.vault_services import Chosen, Remote, Services
 
 if TYPE_CHECKING:
     from engine.net.client import HttpClient, Limits
 
 CONFIG_NAME: Final = "config.toml"
 GEMMA: Final = "embeddinggemma"
-GENERATION_BYTES: Final = 4 << 20
 
 Check = Callable[[], None]
 
@@ -41,18 +43,26 @@ _lock = threading.RLock()
 _keeper = Keeper()
 _config: RagConfig | None = None
 _sources: dict[tuple[str, int | None], EmbeddingSource] = {}
-_services: dict[tuple[str, bool], EmbeddingSource | Reranker | TextGenerator] = {}
+_remotes: dict[tuple[str, bool], tuple[Chosen, Remote]] = {}
 _clients: dict[bool, HttpClient] = {}
 _watching: ContextVar[Check | None] = ContextVar("watching", default=None)
+_seen: ContextVar[list[Services] | None] = ContextVar("seen", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What embeds for a vault, as status tells it. ``host`` is empty for a local model."""
+    """What embeds for a vault, as status tells it. ``host`` is empty for a local model.
+
+    ``origin`` says where a service was chosen, ``config``, ``studio`` or ``memories``, and
+    ``provider`` its name there; ``problem`` why it cannot be asked.
+    """
 
     kind: str
     model: str
     host: str = ""
+    origin: str = ""
+    provider: str = ""
+    problem: str = ""
 
 
 def keeper() -> Keeper:
@@ -96,20 +106,61 @@ def config() -> RagConfig:
 
 @contextmanager
 def watching(check: Check) -> Iterator[None]:
-    """Requests to services that are made inside are tried again only while ``check`` allows it."""
+    """Requests to services that are made inside are tried again only while ``check`` allows it.
+
+    The services are those of the first look: another choice meanwhile is what ``check`` tells.
+    """
     token = _watching.set(check)
     try:
-        yield
+        with one_look():
+            yield
     finally:
         _watching.reset(token)
 
 
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Read which services are in force once for all that is done inside."""
+    before = _seen.get()
+    token = _seen.set([] if before is None else before)
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+
+
+def services() -> Services:
+    """The services in force, as they are stored now. Raises ``ConfigInvalid``."""
+    seen = _seen.get()
+    if seen:
+        return seen[0]
+    found = vault_services.resolve(config(), vault_services.stored())
+    if seen is not None:
+        seen.append(found)
+    return found
+
+
+def has_embedding_service() -> bool:
+    """Whether a service embeds for vaults. One small query; raises ``ConfigInvalid``."""
+    if config().embedding is not None:
+        return True
+    if _seen.get() is not None:
+        return services().embedding is not None
+    return vault_services.stored().embedding is not None
+
+
 def backend(vault: Vault) -> Backend:
     """What embeds for a vault."""
-    remote = config().embedding
-    if remote is not None:
-        return Backend(remote.protocol, remote.model, _host(remote.url))
-    return Backend("local", _model_of(vault))
+    remote = _embedding(vault)
+    if remote is None:
+        return Backend("local", _model_of(vault))
+    kind = remote.protocol or "remote"
+    return Backend(kind, remote.model, remote.host, remote.origin, remote.provider, remote.problem)
+
+
+def _embedding(vault: Vault) -> Chosen | None:
+    """The service that embeds for a vault; a vault with a model of its own needs none."""
+    return None if vault.embedding_model else services().embedding
 
 
 def is_stopgap(vault: Vault) -> bool:
@@ -123,10 +174,9 @@ def source(vault: Vault) -> EmbeddingSource:
 
     Raises ``VaultError`` (``model_not_installed``, ``device_only_vault``).
     """
-    remote = config().embedding
+    remote = _embedding(vault)
     if remote is not None:
-        key = ("embedding", vault.is_device_only)
-        return cast(EmbeddingSource, _served(key, vault, remote, _remote_source))
+        return cast(EmbeddingSource, _served(vault, remote))
     name = _model_of(vault)
     # A length is one of the model that was chosen, not of one that stands in for it.
     dim = vault.embedding_dim if vault.embedding_model or name == GEMMA else None
@@ -141,29 +191,37 @@ def source(vault: Vault) -> EmbeddingSource:
 
 def reranker(vault: Vault) -> tuple[str, Reranker]:
     """``service`` or ``light``, and the reranker. Raises ``VaultError`` (``device_only_vault``)."""
-    service = config().rerank
+    service = services().rerank
     if service is None:
         from engine.rerank.light import LightReranker
         from engine.text.tokenize import analyzer
 
         return "light", LightReranker(analyzer("seed"))
-    key = ("rerank", vault.is_device_only)
-    return "service", cast(Reranker, _served(key, vault, service, _remote_reranker))
+    return "service", cast(Reranker, _served(vault, service))
 
 
 def generator(vault: Vault) -> TextGenerator | None:
     """What writes answers; None when nothing is configured. Raises as ``reranker``."""
-    service = config().generation
-    if service is None:
-        return None
-    key = ("generation", vault.is_device_only)
-    return cast(TextGenerator, _served(key, vault, service, _remote_generator))
+    service = services().generation
+    return None if service is None else cast(TextGenerator, _served(vault, service))
 
 
 def generation_host() -> str:
     """Where answers are written; empty without a service."""
-    service = config().generation
-    return "" if service is None else _host(service.url)
+    service = services().generation
+    return "" if service is None else service.host
+
+
+def trial(chosen: Chosen, limits: Limits) -> Remote:
+    """A service to be tried by itself, as a vault that is not for this device alone would ask it.
+
+    Raises ``VaultError``.
+    """
+    chosen.check()
+    _judge(chosen, is_device_only=False)
+    with _lock:
+        client = _client(is_device_only=False)
+    return vault_services.build(chosen, client, limits)
 
 
 def reset() -> None:
@@ -172,7 +230,7 @@ def reset() -> None:
     with _lock:
         _keeper.lock_all()
         _sources.clear()
-        _services.clear()
+        _remotes.clear()
         for client in _clients.values():
             client.close()
         _clients.clear()
@@ -217,77 +275,44 @@ def _local_source(name: str, dim: int | None) -> EmbeddingSource:
     return local.source(entry, models_dir(), use, folder=folder)
 
 
-def _served(
-    key: tuple[str, bool],
-    vault: Vault,
-    service: Service,
-    build: Callable[[Service, HttpClient], EmbeddingSource | Reranker | TextGenerator],
-) -> EmbeddingSource | Reranker | TextGenerator:
+def _served(vault: Vault, chosen: Chosen) -> Remote:
     """One object for a service and a policy: it keeps connections and what it has learnt."""
-    _judge(vault, service)
+    chosen.check()
+    _judge(chosen, is_device_only=vault.is_device_only)
+    key = (chosen.name, vault.is_device_only)
     with _lock:
-        if key not in _services:
-            _services[key] = build(service, _client(vault))
-        return _services[key]
+        known = _remotes.get(key)
+        if known is None or known[0] != chosen:
+            client = _client(is_device_only=vault.is_device_only)
+            known = _remotes[key] = (chosen, vault_services.build(chosen, client, limits()))
+        return known[1]
 
 
-def _remote_source(service: Service, client: HttpClient) -> EmbeddingSource:
-    from engine.embed.endpoint import EmbeddingProtocol, Endpoint
-    from engine.embed.remote import RemoteSource
-    from engine.types import Purpose
-
-    endpoint = Endpoint(
-        service.url,
-        service.model,
-        _key(service),
-        protocol=EmbeddingProtocol(service.protocol),
-        dimensions=service.dimensions,
-        is_operation=True,
-    )
-    limits = dict.fromkeys(Purpose, _limits())
-    return RemoteSource(endpoint, template=TEMPLATE, client=client, limits=limits)
-
-
-def _remote_reranker(service: Service, client: HttpClient) -> Reranker:
-    from engine.rerank.remote import RemoteReranker, RerankEndpoint
-
-    endpoint = RerankEndpoint(service.url, service.model, _key(service))
-    return RemoteReranker(endpoint, client=client, limits=_limits())
-
-
-def _remote_generator(service: Service, client: HttpClient) -> TextGenerator:
-    from engine.vault.generator import GenerationEndpoint, RemoteGenerator
-
-    endpoint = GenerationEndpoint(
-        service.url, service.model, service.protocol, _key(service), service.json_mode
-    )
-    limits = replace(_limits(), max_bytes=GENERATION_BYTES)
-    return RemoteGenerator(endpoint, client=client, limits=limits)
-
-
-def _judge(vault: Vault, service: Service) -> None:
+def _judge(chosen: Chosen, *, is_device_only: bool) -> None:
     """Refuse a service that a vault may not use, before anything is sent or even resolved."""
     from engine.net.errors import UrlBlocked
     from engine.vault.generator import failed
 
     try:
-        check_url(service.url, _policy(vault))
+        check_url(chosen.url, _policy(is_device_only=is_device_only))
     except UrlBlocked as error:
         raise failed(error) from error
 
 
-def _client(vault: Vault) -> HttpClient:
+def _client(*, is_device_only: bool) -> HttpClient:
     from engine.net.client import HttpClient
     from engine.net.proxies import Proxies, configured_proxy
 
-    if vault.is_device_only not in _clients:
+    if is_device_only not in _clients:
         http = config().http
         environment: Mapping[str, str] = os.environ if http.use_env_proxy else {}
         named = configured_proxy(http.proxy_url) if http.proxy_url else None
-        _clients[vault.is_device_only] = HttpClient(
-            _policy(vault), proxies=Proxies(named, environment), wait=_wait
+        _clients[is_device_only] = HttpClient(
+            _policy(is_device_only=is_device_only),
+            proxies=Proxies(named, environment),
+            wait=_wait,
         )
-    return _clients[vault.is_device_only]
+    return _clients[is_device_only]
 
 
 def _wait(seconds: float) -> None:
@@ -302,11 +327,12 @@ def _wait(seconds: float) -> None:
         check()
 
 
-def _policy(vault: Vault) -> UrlPolicy:
-    return replace(config().http.policy, loopback_only=vault.is_device_only)
+def _policy(*, is_device_only: bool) -> UrlPolicy:
+    return replace(config().http.policy, loopback_only=is_device_only)
 
 
-def _limits() -> Limits:
+def limits() -> Limits:
+    """How long a service may take, and how often it is tried again."""
     from engine.net.client import Limits
 
     http: Http = config().http
@@ -316,11 +342,3 @@ def _limits() -> Limits:
         retries=http.retries,
         backoff_ms=http.backoff_ms,
     )
-
-
-def _key(service: Service) -> str | None:
-    return os.environ.get(service.api_key_env) or None if service.api_key_env else None
-
-
-def _host(url: str) -> str:
-    return url.partition("//")[2].partition("/")[0]

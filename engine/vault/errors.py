@@ -14,8 +14,8 @@ class VaultError(EngineError):
     ``generation_not_configured``, ``auth_failed``, ``rate_limited``, ``upstream_error``,
     ``redirect_refused``, ``embedding_invalid_response``, ``rerank_invalid_response``,
     ``generation_invalid_response``, ``model_not_installed``, ``source_changed``, ``cancelled``,
-    ``timeout``, ``needs_embedded``, ``vaultd_unavailable``. ``reason`` narrows a code down and may
-    be empty.
+    ``timeout``, ``needs_embedded``, ``vaultd_unavailable``, ``service_unusable``. ``reason``
+    narrows a code down and may be empty.
     """
 
     code = "vault_error"

@@ -26,13 +26,17 @@ CODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class GenerationEndpoint:
-    """Where text is written, by which model, as whom. ``url`` is the operation itself."""
+    """Where text is written, by which model, as whom. ``url`` is the operation itself.
+
+    ``headers`` say who asks where a service reads the key from a place of its own.
+    """
 
     url: str
     model: str
     protocol: str = "compatible"
     api_key: str | None = field(default=None, repr=False)
     json_mode: str = "off"
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 class RemoteGenerator:
@@ -92,6 +96,8 @@ class RemoteGenerator:
         return Health(True, detail={"model": self.model, "protocol": self._endpoint.protocol})
 
     def _headers(self) -> dict[str, str]:
+        if self._endpoint.headers is not None:
+            return dict(self._endpoint.headers)
         key = self._endpoint.api_key
         if not key:
             return {}

@@ -26,6 +26,7 @@ from engine.text.template import embedded_text, text_hash
 from engine.text.tokenize import Analyzer, analyzer
 from engine.types import Candidate, Match, Matrix, Passage, PassageKind, Scope, Signature, Vector
 from engine.vault import capacity
+from engine.vault.errors import VaultError
 
 WEIGHTS: Final = (5, 1, 2)
 EVERY: Final = Scope(now_ms=0, owners=None)
@@ -202,11 +203,14 @@ class VaultIndex:
     ) -> list[Candidate]:
         """The chunks with a vector that the match mode accepts, nearest first.
 
-        A chunk without a vector is absent: ``missing`` tells whether there is one.
+        A chunk without a vector is absent: ``missing`` tells whether there is one. Raises
+        ``VaultError`` (``source_changed``) when the vectors are of another space by now.
         """
         rows, matrix = self._matrix()
         if not rows.size:
             return []
+        if matrix.shape[1] != vector.shape[0]:
+            raise VaultError("The vault has other vectors by now.", code="source_changed")
         if match is not Match.ANY or cards_only:
             among = self._accepted(query, match, cards_only)[rows]
             rows, matrix = rows[among], matrix[among]

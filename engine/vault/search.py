@@ -177,14 +177,15 @@ def _reranked(query: VaultQuery, pool: Sequence[Found], reranker: Reranker) -> l
     try:
         ordered = reranker.rerank(query.text, given)
     except RerankFailed as error:
-        raise _told(error) from error
+        raise told(error) from error
     return [
         replace(by_id[candidate.passage_id], score=candidate.score, rerank=candidate.score)
         for candidate in ordered
     ]
 
 
-def _told(error: RerankFailed) -> VaultError:
+def told(error: RerankFailed) -> VaultError:
+    """The error of a vault for one of a reranker."""
     cause = error.__cause__
     if isinstance(cause, UrlBlocked | HttpFailed):
         found = failed(cause, RERANK_CODES)

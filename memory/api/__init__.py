@@ -22,6 +22,7 @@ from memory.api import (
     qdrant,
     settings,
     vault_assets,
+    vault_services,
     vaults,
     webhooks,
 )
@@ -48,6 +49,7 @@ api.add_router("/memory", extraction.router)
 api.add_router("/memory", memories.router)
 api.add_router("/settings", settings.router)
 api.add_router("/settings", qdrant.router)
+api.add_router("/settings", vault_services.router)
 api.add_router("/providers", providers.router)
 api.add_router("/settings", gateway.settings_router)
 api.add_router("/gateway", gateway.router)

@@ -13,9 +13,10 @@ from memory.provider_table import Entry
 from memory.services import providers
 from memory.services.provider_checks import Check
 from memory.stored_settings import Settings
+from memory.vault_settings import VaultSettings
 
 
-def provider_out(entry: Entry, chosen: Settings) -> dict[str, Any]:
+def provider_out(entry: Entry, chosen: Settings, vaults: VaultSettings) -> dict[str, Any]:
     """Fields of ``ProviderOut``."""
     spec = entry.spec
     used = providers.uses(entry.name, chosen)
@@ -41,6 +42,7 @@ def provider_out(entry: Entry, chosen: Settings) -> dict[str, Any]:
             "chat": entry.is_usable and kind["can"]["chat"],
             "embedding": "embedding" in used,
             "rerank": "rerank" in used,
+            "vaults": vaults.names(entry.name),
         },
         "revision": entry.revision,
         "createdAt": iso(entry.created_at),

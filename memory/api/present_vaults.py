@@ -20,6 +20,7 @@ from memory.services.vaults.asking import AskView
 from memory.services.vaults.assets import Stored
 from memory.services.vaults.contents import Content
 from memory.services.vaults.searching import SearchRequest, SearchView, Status
+from memory.vault_services import Chosen
 
 MODES: Final = {
     "bm25": Mode.KEYWORD,
@@ -69,9 +70,26 @@ def status_out(principal: Principal, found: Status) -> dict[str, Any]:
             "backend": found.backend.kind,
             "model": found.backend.model,
             "host": found.backend.host,
+            "origin": found.backend.origin,
+            "provider": found.backend.provider,
+            "problem": found.backend.problem,
         },
+        "generation": _service(found.services.generation),
+        "rerank": _service(found.services.rerank),
         "generationHost": found.generation_host,
         "warnings": found.warnings,
+    }
+
+
+def _service(chosen: Chosen | None) -> dict[str, str] | None:
+    if chosen is None:
+        return None
+    return {
+        "model": chosen.model,
+        "host": chosen.host,
+        "origin": chosen.origin,
+        "provider": chosen.provider,
+        "problem": chosen.problem,
     }
 
 

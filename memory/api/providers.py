@@ -9,6 +9,7 @@ from ninja import Router
 
 from engine.providers import catalogue
 from engine.providers.spec import ProviderSpec
+from memory import vault_services
 from memory.api.auth import caller
 from memory.api.present_providers import check_out, provider_out, service_out
 from memory.api.schemas.base import Success
@@ -105,9 +106,9 @@ def _fields(sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listed(entries: list[Entry]) -> dict[str, Any]:
-    chosen = settings.get()
-    return {"data": [provider_out(entry, chosen) for entry in entries]}
+    chosen, vaults = settings.get(), vault_services.stored()
+    return {"data": [provider_out(entry, chosen, vaults) for entry in entries]}
 
 
 def _out(entry: Entry) -> dict[str, Any]:
-    return provider_out(entry, settings.get())
+    return provider_out(entry, settings.get(), vault_services.stored())

@@ -15,13 +15,14 @@ from django.utils.translation import gettext as _
 
 from engine.providers import spec as specs
 from engine.providers.spec import ProviderSpec
-from memory import provider_sources, provider_table, secretbox, wiring
+from memory import provider_sources, provider_table, secretbox, vault_services, wiring
 from memory.clock import now
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Passage, Provider
 from memory.principal import Principal
 from memory.provider_table import Entry
 from memory.services import access, audit, embedding
+from memory.services.vaults import choosing
 from memory.stored_settings import Settings
 
 MOST: Final = 200
@@ -205,13 +206,17 @@ def uses(name: str, chosen: Settings) -> frozenset[str]:
 
 
 def _check_unused(name: str) -> None:
-    if uses(name, wiring.settings()):
+    if uses(name, wiring.settings()) or vault_services.stored().names(name):
         message = _("The settings use this provider; choose another there first.")
         raise Conflict(message, code="in_use")
 
 
 def _follow(name: str) -> None:
-    """Have the index made of what a provider in use is now; nothing is done for the same one."""
+    """Have the index made of what a provider in use is now; nothing is done for the same one.
+
+    What works with it for a vault is void.
+    """
+    choosing.follow(name)
     if "embedding" in uses(name, wiring.settings()) and Passage.objects.exists():
         embedding.embed_soon()
 

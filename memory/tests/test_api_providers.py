@@ -62,7 +62,7 @@ def test_a_provider_is_added_read_changed_and_removed(manager: Any) -> None:
         "fixed": [],
         "problems": {},
         "can": {"chat": True, "embedding": True, "rerank": False},
-        "usedFor": {"chat": True, "embedding": False, "rerank": False},
+        "usedFor": {"chat": True, "embedding": False, "rerank": False, "vaults": False},
         "revision": 1,
     }
     assert manager.call("GET", f"{PATH}/openai").json() == made

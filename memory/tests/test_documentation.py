@@ -11,6 +11,7 @@ from django.core.management import get_commands
 from memory.cases.behaviours import test_names as names_of_tests
 from memory.chat_settings import CHAT_FIELDS
 from memory.stored_settings import FIELDS
+from memory.vault_settings import VAULT_FIELDS
 
 ROOT = Path(settings.BASE_DIR)
 CONFIGURATION = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
@@ -33,6 +34,11 @@ def test_every_setting_is_in_the_configuration() -> None:
 def test_every_setting_of_chats_is_in_the_page_of_the_gateway() -> None:
     page = (ROOT / "docs/gateway.md").read_text(encoding="utf-8")
     assert [entry.api for entry in CHAT_FIELDS if f"| `{entry.api}` |" not in page] == []
+
+
+def test_every_setting_of_vaults_is_in_their_page() -> None:
+    page = (ROOT / "docs/vaults.md").read_text(encoding="utf-8")
+    assert [entry.api for entry in VAULT_FIELDS if f"| `{entry.api}` |" not in page] == []
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -9,16 +9,18 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from engine.errors import EngineError
-from memory import provider_sources
+from memory import provider_sources, vault_services
 from memory.principal import Principal
 from memory.provider_table import Entry
 from memory.services import embedding_models, providers
 from memory.stored_settings import Settings
+from memory.vault_settings import VaultSettings
 
 USES = {
     "chat": pgettext_lazy("use of a provider", "chats"),
     "embedding": pgettext_lazy("use of a provider", "embeddings"),
     "rerank": pgettext_lazy("use of a provider", "ranking"),
+    "vaults": pgettext_lazy("use of a provider", "vaults"),
 }
 ORIGINS: Mapping[str, str | Promise] = {
     "config": "config.toml",
@@ -63,14 +65,16 @@ class ProviderRow:
 
 def provider_rows(principal: Principal, chosen: Settings) -> list[ProviderRow]:
     """Every provider in order; only those of the studio are moved."""
-    entries = providers.list_providers(principal)
+    entries, vaults = providers.list_providers(principal), vault_services.stored()
     moved = [entry.id for entry in entries if not entry.is_read_only]
-    return [_row(entry, chosen, moved) for entry in entries]
+    return [_row(entry, chosen, vaults, moved) for entry in entries]
 
 
-def _row(entry: Entry, chosen: Settings, moved: list[str]) -> ProviderRow:
+def _row(entry: Entry, chosen: Settings, vaults: VaultSettings, moved: list[str]) -> ProviderRow:
     used = providers.uses(entry.name, chosen)
     can, title, place, needs_key = _of_kind(entry)
+    if vaults.names(entry.name):
+        used, can = used | {"vaults"}, can | {"vaults": True}
     problem = next(iter(entry.problems.values()), "")
     return ProviderRow(
         entry=entry,

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from engine.errors import InvalidQuery
 from engine.vault.answer import INLINE, LABEL
 from engine.vault.errors import VaultError
-from memory import vault_texts, vault_wiring
+from memory import vault_texts
 from memory.errors import from_engine
 from memory.services.vaults import asking, lifecycle, searching
 from memory.services.vaults.asking import AskView
@@ -38,7 +38,7 @@ def ask(request: StudioRequest, uid: uuid.UUID) -> HttpResponse:
             context |= _answered(request, form, str(uid))
         status = context.get("refused_status") or (form.status if form.errors else 200)
     found = searching.status(request.principal, str(uid))
-    service = vault_wiring.config().generation
+    service = found.services.generation
     context |= {"status": found, "service": service, "is_unlocked": found.is_unlocked}
     return render_page(request, PAGE, context, partials=PARTIALS, status=status)
 

@@ -15,6 +15,8 @@ MODES: Final = ("bm25", "keyword", "vector", "hybrid")
 MATCHES: Final = ("any", "all", "phrase")
 VARIABLE: Final = "MEMORY_STUDIO_PASSPHRASE"
 EXCERPT: Final = 240
+PLACES: Final = {"config": "config.toml", "memories": "as memories are"}
+"""Where a service was chosen, when not for vaults in the studio."""
 
 
 def path(vault: str, rest: str = "") -> str:
@@ -123,16 +125,29 @@ def show_status(answer: Any) -> list[str]:
     index, limits, embedding = answer["index"], answer["limits"], answer["embedding"]
     state = "unlocked" if answer["unlocked"] else "locked"
     kinds = ", ".join(f"{count} {kind}" for kind, count in answer["assets"].items() if count)
-    host = f" at {embedding['host']}" if embedding["host"] else ""
     ready = "ready" if index["ready"] else "not built"
     lines = [
         f"{answer['name']} ({answer['id']}): {'sealed, ' + state if answer['sealed'] else 'open'}",
         f"holds      {kinds or 'nothing'}",
         f"index      {ready}, {_extent(index, limits)}",
         f"vectors    {index['embedded']}",
-        f"embedding  {embedding['backend']}, {embedding['model']}{host}",
-        f"answers    {answer['generationHost'] or 'not configured'}",
+        f"embedding  {embedding['backend']}, {embedding['model']}{_place(embedding)}",
+        f"answers    {_service(answer['generation'], 'not configured')}",
+        f"ranking    {_service(answer['rerank'], 'the light rule')}",
     ]
     if answer["deviceOnly"]:
         lines.append("device-only: nothing is sent to another machine")
     return [*lines, *(f"({warning})" for warning in answer["warnings"])]
+
+
+def _service(told: Mapping[str, str] | None, without: str) -> str:
+    return without if told is None else f"{told['model']}{_place(told)}"
+
+
+def _place(told: Mapping[str, str]) -> str:
+    """Where a service is, where it was chosen, and why it cannot be asked."""
+    if not told["origin"]:
+        return ""
+    chosen = PLACES.get(told["origin"]) or f"studio: {told['provider']}"
+    problem = f", cannot be used: {told['problem']}" if told["problem"] else ""
+    return f" at {told['host'] or '?'} ({chosen}){problem}"

@@ -85,6 +85,12 @@ class ProviderUses(Shape):
     rerank: bool
 
 
+class ProviderUsed(ProviderUses):
+    """``vaults``: whether a service of vaults is one of it."""
+
+    vaults: bool
+
+
 class ProviderOut(Shape):
     """One provider; never its key.
 
@@ -110,7 +116,7 @@ class ProviderOut(Shape):
     fixed: list[str]
     problems: dict[str, str]
     can: ProviderUses
-    used_for: ProviderUses
+    used_for: ProviderUsed
     revision: int | None
     created_at: str | None
     updated_at: str | None

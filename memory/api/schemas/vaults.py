@@ -119,12 +119,18 @@ class VaultStatus(VaultOut):
 
     ``index.place`` is where it is searched: ``memory``, ``database``, or ``both`` (words in the
     database, meaning in memory). ``limits`` are those of memory, null where there is none.
+
+    ``origin`` of a service is ``config`` (the file), ``studio``, or ``memories`` where the vault is
+    embedded like memories are. Without ``generation`` there are no answers, without ``rerank`` the
+    light rule ranks.
     """
 
     assets: dict[str, int]
     index: dict[str, Any]
     limits: dict[str, int] | None
     embedding: dict[str, str]
+    generation: dict[str, str] | None
+    rerank: dict[str, str] | None
     generation_host: str
     warnings: list[str]
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from engine.vault.errors import VaultError
 from engine.vault.keeper import Version
-from memory import vault_wiring
+from memory import vault_services, vault_wiring
 from memory.clock import now
 from memory.errors import Forbidden, NotFound
 from memory.models import ApiKey, Vault, VaultGrant
@@ -80,18 +80,23 @@ class Watch:
     vault: Vault
     role: str = "reader"
     version: Version = field(init=False)
+    services: int = field(init=False)
+    """The revision of the chosen services under which the work began."""
     _looked: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
         self.version = version_of(self.vault)
+        self.services = vault_services.stored().revision
 
     def __call__(self) -> None:
         # Only values are read: this is done at every step.
         rows = Vault.objects.filter(pk=self.vault.pk).order_by()
-        found = rows.values_list(*_NUMBERS, "owner__revoked_at", "owner__expires_at").first()
+        found = rows.values_list(
+            *_NUMBERS, "owner__revoked_at", "owner__expires_at", vault_services.revision_now()
+        ).first()
         if found is None:
             raise VaultError("The vault is gone.", code="vault_not_found")
-        *numbers, revoked_at, expires_at = found
+        *numbers, revoked_at, expires_at, services = found
         current = Version(*numbers)
         if current.lock != self.version.lock:
             vault_wiring.keeper().lock(str(self.vault.uid))
@@ -102,6 +107,9 @@ class Watch:
             raise VaultError("The vault's rules have changed meanwhile.", code="cancelled")
         if current.revision != self.version.revision:
             raise VaultError("The vault's content has changed meanwhile.", code="source_changed")
+        if (services or 0) != self.services:
+            message = "The services of vaults have changed meanwhile."
+            raise VaultError(message, code="source_changed", reason="services")
         self._looked = time.monotonic()
 
     def often(self) -> None:

@@ -32,20 +32,10 @@ def answer(principal: Principal, request: SearchRequest) -> AskView:
     """
     started = time.perf_counter()
     vault = access.find(principal, request.vault, "reader")
-    generator = vault_wiring.generator(vault)
-    if generator is None:
-        raise VaultError(
-            "No service that writes answers is configured ([rag.generation]).",
-            code="generation_not_configured",
-        )
+    # First, so that another choice of the service after this is seen.
     watch = Watch(principal, vault)
-    view = searching.look(watch, request)
-    evidence = [
-        Evidence(item.label, item.chunk.passage.title, item.chunk.passage.body)
-        for item in view.found
-    ]
     with vault_wiring.watching(watch):
-        asked = ask(request.query, evidence, generator, check=watch)
+        view, asked, host = _asked(watch, request)
     cited = {item.label: item.chunk.asset for item in view.found}
     audit.record(
         principal,
@@ -56,7 +46,24 @@ def answer(principal: Principal, request: SearchRequest) -> AskView:
         detail={
             "vault": str(vault.uid),
             "cited": len(asked.answer.citations),
-            "host": vault_wiring.generation_host() if evidence else "",
+            "host": host if view.found else "",
         },
     )
     return AskView(view, asked)
+
+
+def _asked(watch: Watch, request: SearchRequest) -> tuple[SearchView, Asked, str]:
+    """What was found, what was written from it, and the host that writes."""
+    generator, host = vault_wiring.generator(watch.vault), vault_wiring.generation_host()
+    if generator is None:
+        raise VaultError(
+            "No service that writes answers is configured: choose one for vaults, in the studio "
+            "or as [rag.generation] in the file.",
+            code="generation_not_configured",
+        )
+    view = searching.look(watch, request)
+    evidence = [
+        Evidence(item.label, item.chunk.passage.title, item.chunk.passage.body)
+        for item in view.found
+    ]
+    return view, ask(request.query, evidence, generator, check=watch), host

@@ -51,6 +51,11 @@ def limits(place: Place) -> dict[str, int] | None:
 
 def figures(vaults: Sequence[Vault], live: VectorIndex | None) -> dict[int, Figures]:
     """How much of each vault is indexed, and where, by primary key; a few queries for all."""
+    with vault_wiring.one_look():
+        return _figures(vaults, live)
+
+
+def _figures(vaults: Sequence[Vault], live: VectorIndex | None) -> dict[int, Figures]:
     listed = [vault for vault in vaults if not vault.is_sealed and not vault.needs_index]
     counts = tables.counted(listed, live)
     texts = _text_bytes(listed)
@@ -90,7 +95,9 @@ def backend(live: VectorIndex | None) -> Backend:
         return Backend("local", model)
     named = provider_sources.named(chosen.embedding_provider_model)
     url = chosen.custom_base_url if chosen.has_endpoint else named.entry.spec.url if named else ""
-    return Backend("remote", model, (url or "").partition("//")[2].partition("/")[0])
+    host = (url or "").partition("//")[2].partition("/")[0]
+    provider = named.entry.name if named and not chosen.has_endpoint else ""
+    return Backend("remote", model, host, "memories", provider)
 
 
 def warnings(vault: Vault, failed: int, *, is_table: bool, uses_vectors: bool) -> list[str]:

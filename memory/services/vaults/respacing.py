@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from memory import wiring
-from memory.models import Passage, VectorIndex
+from memory.models import Passage, Vault, VectorIndex
 from memory.services import embedding, indexes, passages
 from memory.services.vaults import spaces
 
@@ -15,11 +17,26 @@ def follow(vault: int) -> None:
     too; where it does from now on, what it lacks is marked. Every entry of the change log is
     written again: a mirror on another machine lets go of a vault that has become device-only.
     """
+    _follow([vault])
+
+
+def follow_all() -> None:
+    """The same for every open vault, when a service is chosen for vaults or none any more."""
+    _follow(Vault.objects.filter(is_sealed=False).order_by("pk").values_list("pk", flat=True))
+
+
+def _follow(vaults: Iterable[int]) -> None:
     wiring.lock_indexes(alone=True)
+    listed = [vault for vault in vaults if Passage.objects.filter(vault_id=vault).exists()]
+    if not listed:
+        return
     for index in VectorIndex.objects.all():
-        if vault in spaces.apart(index):
-            spaces.withdraw(index, frozenset({vault}))
-        elif index.state != VectorIndex.State.RETIRED:
-            indexes.mark_lost(index, vault)
-    passages.log(Passage.objects.filter(vault_id=vault).values_list("pk", flat=True))
+        leaving = spaces.apart(index).intersection(listed)
+        if leaving:
+            spaces.withdraw(index, leaving)
+        if index.state != VectorIndex.State.RETIRED:
+            for vault in listed:
+                if vault not in leaving:
+                    indexes.mark_lost(index, vault)
+    passages.log(Passage.objects.filter(vault_id__in=listed).values_list("pk", flat=True))
     embedding.embed_soon()

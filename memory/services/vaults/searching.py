@@ -24,6 +24,7 @@ from memory.services.vaults import access, lifecycle, reached, tables
 from memory.services.vaults.access import Watch
 from memory.services.vaults.contents import Contents
 from memory.services.vaults.tables import Counted, TableIndex
+from memory.vault_services import Services
 
 READ_BATCH: Final = 200
 
@@ -81,7 +82,7 @@ class Status:
     figures: Figures
     assets: dict[str, int]
     backend: vault_wiring.Backend
-    generation_host: str
+    services: Services
     warnings: list[str]
     place: reached.Place = "memory"
 
@@ -89,6 +90,12 @@ class Status:
     def limits(self) -> dict[str, int] | None:
         """How much of it may be searched in memory; None where the database answers alone."""
         return reached.limits(self.place)
+
+    @property
+    def generation_host(self) -> str:
+        """Where answers are written; empty without a service."""
+        service = self.services.generation
+        return "" if service is None else service.host
 
 
 def find(principal: Principal, request: SearchRequest) -> SearchView:
@@ -197,6 +204,11 @@ def _built_up(watch: Watch, budget_s: float) -> Prepared:
 def status(principal: Principal, reference: str) -> Status:
     """The state of a vault."""
     vault = access.find(principal, reference, "reader")
+    with vault_wiring.one_look():
+        return _status(principal, vault)
+
+
+def _status(principal: Principal, vault: Vault) -> Status:
     counts: dict[str, int] = dict.fromkeys(VaultAsset.Kind.values, 0)
     for kind in vault.assets.filter(trashed_at__isnull=True).values_list("kind", flat=True):
         counts[kind] += 1
@@ -210,7 +222,7 @@ def status(principal: Principal, reference: str) -> Status:
         reached.figures([vault], live)[vault.pk],
         counts,
         reached.backend(live) if is_table else vault_wiring.backend(vault),
-        vault_wiring.generation_host(),
+        vault_wiring.services(),
         reached.warnings(vault, failed, is_table=is_table, uses_vectors=True),
         reached.place_of(vault, live),
     )

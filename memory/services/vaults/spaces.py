@@ -1,7 +1,7 @@
 """Which open vaults are embedded by the studio's own source, into the store of memories.
 
-An open vault shares that vector space unless it names a model or a length of its own, or
-``[rag.embedding]`` is configured for vaults; one that is device-only shares it only while a model
+An open vault shares that vector space unless it names a model or a length of its own, or an
+embedding service is chosen for vaults; one that is device-only shares it only while a model
 of this machine makes it. What does not share it is searched by meaning in memory, like a sealed
 vault, and no background job ever embeds it.
 """
@@ -86,8 +86,8 @@ def withdraw(index: VectorIndex, vaults: frozenset[int]) -> int:
 
 
 def _has_own_service() -> bool:
-    """Whether ``[rag.embedding]`` embeds for vaults; a configuration that cannot be read might."""
+    """Whether a service embeds for vaults; a configuration that cannot be read might name one."""
     try:
-        return vault_wiring.config().embedding is not None
+        return vault_wiring.has_embedding_service()
     except ConfigInvalid:
         return True
