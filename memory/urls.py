@@ -26,6 +26,7 @@ from memory.views import (
     vault_contents,
     vault_files,
     vault_parcels,
+    vault_services,
     vaults,
     webhooks,
 )
@@ -59,6 +60,8 @@ urlpatterns = [
     path("vaults/", vaults.index, name="vaults"),
     path("vaults/add/", vaults.add, name="vault-add"),
     path("vaults/unavailable/", vaults.unavailable, name="vaults-unavailable"),
+    path("vaults/services/", vault_services.edit, name="vault-services"),
+    path("vaults/services/test/", vault_services.test, name="vault-service-test"),
     path("vaults/import/", vault_parcels.bring_in, name="vault-import"),
     path("vaults/<uuid:uid>/export/", vault_parcels.export, name="vault-export"),
     path("vaults/<uuid:uid>/", vault_contents.show, name="vault"),

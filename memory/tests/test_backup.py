@@ -19,7 +19,7 @@ from django.db.models import ForeignKey
 
 from engine.providers.spec import ProviderSpec
 from engine.types import Mode
-from memory import secretbox
+from memory import secretbox, vault_wiring
 from memory.backup import manifest as manifests
 from memory.backup.errors import BackupError
 from memory.backup.restore import Restored, restore
@@ -44,11 +44,11 @@ from memory.models import (
     Webhook,
     WebhookDelivery,
 )
-from memory.principal import Principal
+from memory.principal import SYSTEM, Principal
 from memory.services import access, compaction, embedding, memories, providers, signin
 from memory.services import settings as studio_settings
 from memory.services.extraction import inbox, learning
-from memory.services.vaults import assets, grants, lifecycle, searching
+from memory.services.vaults import assets, choosing, grants, lifecycle, searching
 from memory.services.webhooks import hooks
 from memory.tests import vaults
 from memory.tests.asking import ask, days_ago
@@ -137,6 +137,7 @@ def _fill_vaults(alice: Principal) -> None:
     until = now() + timedelta(days=9)
     grants.give(alice, "notes", "Default", "reader", expires_at=until)
     Vault.objects.update(embedding_dim=256)
+    choosing.update(SYSTEM, {"generationProviderModel": "openai/writer"})
 
 
 def _rows(*tables: Table) -> Rows:
@@ -208,6 +209,16 @@ def test_everything_is_back(full: Principal, tmp_path: Path) -> None:
     assert (done.is_older, done.keys) == (False, {})
     assert User.objects.get().check_password("correct horse battery")
     assert secretbox.open_sealed(studio_settings.get().custom_api_key) == "s3cret"
+
+
+def test_the_services_of_vaults_are_back_with_their_keys(full: Principal, tmp_path: Path) -> None:
+    before = vault_wiring.services()
+    write(tmp_path / "b.zip")
+    choosing.update(SYSTEM, {"generationProviderModel": None})
+    _back(tmp_path / "b.zip")
+    found = vault_wiring.services()
+    assert found == before
+    assert found.generation is not None and found.generation.has_key
 
 
 def test_sealed_vaults_are_back_and_open_with_their_passphrase(

@@ -184,6 +184,8 @@ TABS: Mapping[str, str] = {
     "memory/vault_parcel.html": "vaults",
     "memory/vault_passphrase.html": "vaults",
     "memory/vault_rules.html": "vaults",
+    "memory/vault_service_test.html": "vaults",
+    "memory/vault_services.html": "vaults",
     "memory/vault_unlock.html": "vaults",
     "memory/vaults.html": "vaults",
     "memory/webhook.html": "engine",

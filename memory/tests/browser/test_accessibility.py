@@ -56,6 +56,7 @@ PAGES = [
     "/playground/extract/",
     "/vaults/",
     "/vaults/add/",
+    "/vaults/services/",
     "/vaults/import/",
     "/vaults/VAULT/export/",
     "/vaults/VAULT/",
