@@ -32,6 +32,8 @@ ASSISTANT_TRUST: Final = 0.7
 HEDGED: Final = 0.6
 NEAR: Final = 40
 """Characters before a match in which a doubt counts; a quarter of it behind."""
+SHORT_TURN: Final = 160
+"""Characters up to which a turn without a pronoun is taken for somebody's own words."""
 MOST_NEAR: Final = 600
 """Characters of a sentence in which a rule looks for what has to be near."""
 MOST_MATCHES: Final = 300
@@ -95,11 +97,14 @@ def _is_written_in(sentence: str, language: str, whole: str) -> bool:
 
 def _all_matches(prepared: Prepared, rules: Pack) -> Iterator[Matched]:
     every = list(sentences_of(prepared.form, rules))
+    is_personal = len(prepared.form) <= SHORT_TURN or rules.person.search(prepared.form) is not None
     for place, sentence in enumerate(every):
         if _is_written_in(sentence.text, rules.language, prepared.form):
             before = every[place - 1].text if place else ""
             after = every[place + 1].text if place + 1 < len(every) else ""
-            yield from _matches(prepared, rules, sentence, (before, after))
+            for matched in _matches(prepared, rules, sentence, (before, after)):
+                if is_personal or not matched.rule.is_bare:
+                    yield matched
 
 
 def _judge(matched: Matched, facts: list[Fact], guarded: list[Guarded]) -> None:

@@ -8,6 +8,9 @@
 ``restart``           where a run of words without end is read from (no sentence is so long).
 ``elided``            a clause that begins so has the subject of the one before it.
 ``subject``           what is then put before it.
+``person``            what a long turn has that is somebody's own, and an article has not: without
+                      it, rules that are ``bare`` are not tried.
+``bare``              whether all rules of the language are so.
 ``lead_in``           what may stand before a match within its clause; anything else means that the
                       match is part of something larger ("the editor I prefer").
 ``drop``              words at the head of a clause that a statement leaves out ("and", "hi").
@@ -94,6 +97,7 @@ class Pack:
     elided: re.Pattern[str]
     subject: str
     has_subject: re.Pattern[str]
+    person: re.Pattern[str]
     lead_in: re.Pattern[str]
     foreign: tuple[re.Pattern[str], ...]
     trim: re.Pattern[str]
@@ -117,6 +121,8 @@ def parse(data: Mapping[str, object], speaker: Speaker) -> Pack:
     for name, value in macros.items():
         filled[name] = _fill(value, filled)
 
+    is_bare = bool(data.get("bare", False))
+
     def compiled(name: str) -> re.Pattern[str]:
         return _pattern(cast("str", data.get(name, _NOTHING)), filled)
 
@@ -125,7 +131,7 @@ def parse(data: Mapping[str, object], speaker: Speaker) -> Pack:
     return Pack(
         language=cast("str", data["language"]),
         version=cast("int", data["version"]),
-        rules=tuple(_rule(entry, filled) for entry in rules),
+        rules=tuple(_rule(entry, filled, is_bare) for entry in rules),
         guards=tuple(_guard(entry, filled) for entry in guards),
         signal=_pattern(cast("str", data.get("signal", "")), filled),
         split=compiled("split"),
@@ -134,6 +140,7 @@ def parse(data: Mapping[str, object], speaker: Speaker) -> Pack:
         elided=compiled("elided"),
         subject=_subject(data, speaker),
         has_subject=compiled("has_subject"),
+        person=_pattern(cast("str", data.get("person", "")), filled),
         lead_in=compiled("lead_in"),
         foreign=tuple(
             _pattern(entry, filled) for entry in cast("Sequence[str]", data.get("foreign", ()))
@@ -149,7 +156,7 @@ def _subject(data: Mapping[str, object], speaker: Speaker) -> str:
     return cast("str", data.get(name, ""))
 
 
-def _rule(entry: Mapping[str, object], macros: Mapping[str, str]) -> Rule:
+def _rule(entry: Mapping[str, object], macros: Mapping[str, str], is_bare: bool) -> Rule:
     follows = cast("str", entry.get("follows", ""))
     within = cast("str", entry.get("within", ""))
     near = cast("str", entry.get("near", ""))
@@ -165,7 +172,7 @@ def _rule(entry: Mapping[str, object], macros: Mapping[str, str]) -> Rule:
         near=_pattern(near, macros) if near else None,
         is_beside=bool(entry.get("beside", False)),
         reads_fragments=bool(entry.get("fragment", False)),
-        is_bare=bool(entry.get("bare", False)),
+        is_bare=is_bare or bool(entry.get("bare", False)),
         despite=frozenset(cast("Sequence[str]", entry.get("despite", ()))),
     )
 
