@@ -70,6 +70,7 @@ urlpatterns = [
     path("vaults/<uuid:uid>/watch/", vaults.watch, name="vault-watch"),
     path("vaults/<uuid:uid>/passphrase/", vaults.passphrase, name="vault-passphrase"),
     path("vaults/<uuid:uid>/rules/", vaults.rules, name="vault-rules"),
+    path("vaults/<uuid:uid>/model/", vaults.choose_model, name="vault-model"),
     path("vaults/<uuid:uid>/grants/", vaults.grant, name="vault-grant"),
     path("vaults/<uuid:uid>/grants/<uuid:key>/revoke/", vaults.revoke, name="vault-revoke"),
     path("vaults/<uuid:uid>/remove/", vaults.remove, name="vault-remove"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from django import forms
@@ -21,6 +21,9 @@ SEALED: Final = (
     ("sealed", gettext_lazy("Sealed: encrypted under a passphrase")),
     ("open", gettext_lazy("Open: kept like memories are")),
 )
+
+
+NAMES: Final[Mapping[str, str]] = {"autoLockMinutes": "auto_lock_minutes"}
 
 
 def secret_field(label: Any, autocomplete: str, **options: Any) -> forms.CharField:
@@ -43,6 +46,8 @@ def _minutes() -> forms.IntegerField:
 
 class NewVaultForm(StudioForm):
     """A vault to make."""
+
+    api_names = NAMES
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -122,6 +127,8 @@ class ImportForm(StudioForm):
 
 class RulesForm(StudioForm):
     """The rules of a vault."""
+
+    api_names = NAMES
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=MAX_NAME)
     auto_lock_minutes = _minutes()

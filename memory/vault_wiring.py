@@ -242,10 +242,11 @@ def _model_of(vault: Vault) -> str:
         return vault.embedding_model
     from memory import wiring
 
-    return GEMMA if _has_gemma() else wiring.settings().local_model
+    return GEMMA if has_gemma() else wiring.settings().local_model
 
 
-def _has_gemma() -> bool:
+def has_gemma() -> bool:
+    """Whether EmbeddingGemma is installed, in its place or in a folder of one's own."""
     from engine.embed import catalogue, installed, local
     from memory.model_facts import models_dir
 

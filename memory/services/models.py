@@ -20,14 +20,15 @@ INSTALL: Final = "python manage.py rag model-install {id}"
 class LocalModel:
     """One model of the catalogue.
 
-    ``use`` is what it is for; ``command`` installs it, and is empty for one that comes with the
-    packages.
+    ``use`` is what it is for, ``dimensions`` every length of its vectors; ``command`` installs it,
+    and is empty for one that comes with the packages.
     """
 
     id: str
     title: str
     use: Literal["embedding", "reranker"]
     dimension: int | None
+    dimensions: tuple[int, ...]
     languages: tuple[str, ...]
     licence: str
     megabytes: float
@@ -70,6 +71,7 @@ def _model(entry: ModelEntry, chosen: str) -> LocalModel:
         title=entry.title,
         use="embedding" if entry.dimensions else "reranker",
         dimension=entry.dimension if entry.dimensions else None,
+        dimensions=entry.dimensions,
         languages=entry.languages,
         licence=entry.licence,
         megabytes=round(entry.bytes / 1e6, 1),

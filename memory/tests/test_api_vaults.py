@@ -56,6 +56,23 @@ def test_a_vault_from_its_making_to_its_end(api: Api) -> None:
     refusal(client.call("GET", path), 404, "vault_not_found")
 
 
+def test_a_model_that_a_vault_cannot_have_is_refused_at_its_field(alice_api: Any) -> None:
+    path = "/api/vaults/notes"
+    for body, field in (
+        ({"embeddingModel": "nobody"}, "embeddingModel"),
+        ({"embeddingModel": "ms-marco-minilm-l6-v2"}, "embeddingModel"),
+        ({"embeddingModel": "embeddinggemma", "embeddingDim": 300}, "embeddingDim"),
+        ({"embeddingModel": "multilingual-e5-small", "embeddingDim": 768}, "embeddingDim"),
+        ({"embeddingDim": 384}, "embeddingDim"),
+        ({"autoLockMinutes": 99_999}, "autoLockMinutes"),
+    ):
+        error = refusal(alice_api.call("PUT", path, body), 422, "invalid")
+        assert list(error["fields"]) == [field]
+    for length in (768, 512, 256, 128, None):
+        chosen = {"embeddingModel": "embeddinggemma", "embeddingDim": length}
+        assert chosen.items() <= alice_api.call("PUT", path, chosen).json().items()
+
+
 def test_a_search_answers_in_the_shape_of_the_second_seed(alice_api: Any) -> None:
     answer = alice_api.call(
         "POST", "/api/vaults/notes/search", {"query": "seven days", "mode": "hybrid"}

@@ -9,8 +9,8 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from engine.vault.errors import VaultError
-from memory import vault_texts
+from engine.vault.errors import ConfigInvalid, VaultError
+from memory import vault_texts, vault_wiring
 from memory.errors import ServiceError
 from memory.forms import StudioForm
 from memory.models import Vault
@@ -24,6 +24,7 @@ from memory.vault_forms import (
     UnlockForm,
     rules_form,
 )
+from memory.vault_model_forms import VaultModelForm, model_form
 from memory.views._notice import Notice
 from memory.views._principal import StudioRequest
 from memory.views._render import current_owner, owners, render_page, sent
@@ -140,6 +141,21 @@ def rules(request: StudioRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 @vault_page("POST")
+def choose_model(request: StudioRequest, uid: uuid.UUID) -> HttpResponse:
+    """Give a vault a model of its own and a length of its vectors, or the default again."""
+    vault = lifecycle.get(request.principal, str(uid))
+    form = model_form(request.principal, vault, request.POST)
+    if form.is_valid():
+        try:
+            lifecycle.update(request.principal, str(uid), form.changes())
+            text = _("The model is chosen. The next search by meaning embeds the vault anew.")
+            return _to_rules(request, uid, Notice(text))
+        except ServiceError as error:
+            refuse(form, error)
+    return _rules_page(request, vault, rules_form(vault), model=form)
+
+
+@vault_page("POST")
 def grant(request: StudioRequest, uid: uuid.UUID) -> HttpResponse:
     """Give a key a role, in place of the one it had."""
     vault = lifecycle.get(request.principal, str(uid))
@@ -191,20 +207,33 @@ def _to_rules(request: StudioRequest, uid: uuid.UUID, notice: Notice) -> HttpRes
     return go(request, reverse("vault-rules", kwargs={"uid": uid}), notice)
 
 
+def _model(request: StudioRequest, vault: Vault, form: VaultModelForm | None) -> dict[str, Any]:
+    """What the panel of the model shows; nothing where the file of services cannot be read."""
+    try:
+        services = vault_wiring.services()
+        form = form or model_form(request.principal, vault, None)
+    except ConfigInvalid as error:
+        return {"config_error": str(error)}
+    return {"model_form": form, "services": services}
+
+
 def _rules_page(
     request: StudioRequest,
     vault: Vault,
     form: StudioForm,
     grant_form: GrantForm | None = None,
     erase_error: str = "",
+    model: VaultModelForm | None = None,
 ) -> HttpResponse:
     others = [key for key in owners(request) if key.pk != vault.owner_id]
-    bound = next((one for one in (grant_form, form) if one is not None and one.errors), None)
+    forms = (grant_form, model, form)
+    bound = next((one for one in forms if one is not None and one.errors), None)
     context: dict[str, Any] = {
         "vault": vault,
         "form": form,
         "grant_form": grant_form or GrantForm(keys=others, auto_id="grant-%s"),
         "others": others,
+        **_model(request, vault, model),
         "grants": grants.list_grants(request.principal, str(vault.uid)),
         "erase_error": erase_error,
     }

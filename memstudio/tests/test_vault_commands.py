@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 
+from engine.providers.spec import ProviderSpec
 from engine.testing.fake_provider import json_answer, serving
 from memory import vault_wiring
 from memory.models import Vault, VaultAsset
+from memory.principal import SYSTEM
+from memory.services import providers
+from memory.services.vaults import choosing
 from memstudio.cli.api import CONFLICT, DENIED, MISSING, UNREACHABLE, USAGE
 from memstudio.tests.test_commands import answer, failed, first_start, run
 
@@ -89,6 +93,33 @@ def test_reading_a_file_again_makes_a_revision(notes: str, tmp_path: Path) -> No
     assert failed("rag", "ingest", notes, str(tmp_path / "missing.md"))[0] == USAGE
     assert failed("rag", "ingest", notes, str(file), str(file), "--title", "x")[0] == USAGE
     assert VaultAsset.objects.count() == 1
+
+
+def test_a_vault_is_given_a_model_and_a_length_and_the_default_again(notes: str) -> None:
+    named = answer("vault", "update", notes, "--model", "embeddinggemma", "--dim", "256")
+    assert (named["embeddingModel"], named["embeddingDim"]) == ("embeddinggemma", 256)
+    # The length of one model is none of another: it goes with it, by name.
+    refused = failed("vault", "update", notes, "--model", "multilingual-e5-small")
+    assert refused[0] == USAGE and "length" in refused[1]
+    plain = answer("vault", "update", notes, "--model", "multilingual-e5-small", "--dim", "0")
+    assert (plain["embeddingModel"], plain["embeddingDim"]) == ("multilingual-e5-small", None)
+    assert answer("vault", "update", notes, "--model", "")["embeddingModel"] == ""
+    text = run("rag", "status", notes)
+    assert "answers    not configured" in text and "ranking    the light rule" in text
+
+
+def test_the_services_of_vaults_are_in_the_status(notes: str, tmp_path: Path) -> None:
+    providers.create(SYSTEM, ProviderSpec("lab", "compatible", "http://127.0.0.1:9/v1"))
+    choosing.update(SYSTEM, {"rerankProviderModel": "lab/ranker"})
+    (tmp_path / "config.toml").write_text(
+        '[rag.generation]\nprotocol = "gemini"\nmodel = "m"\nurl = "https://a.example/x"\n'
+    )
+    vault_wiring.reset()
+    text = run("rag", "status", notes)
+    assert "answers    m at a.example (config.toml)" in text
+    assert "ranking    ranker at 127.0.0.1:9 (studio: lab)" in text
+    providers.update(SYSTEM, "lab", {"enabled": False})
+    assert "(studio: lab), cannot be used: provider_off" in run("rag", "status", notes)
 
 
 def test_the_life_of_a_vault(notes: str, monkeypatch: pytest.MonkeyPatch) -> None:

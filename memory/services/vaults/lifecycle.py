@@ -266,7 +266,7 @@ def _check(values: Mapping[str, Any]) -> None:
     if not name or len(name) > MAX_NAME or not is_storable(name):
         problems["name"] = _("A name of 1 to 120 characters is needed.")
     if not 0 <= values.get("auto_lock_minutes", 0) <= MOST_MINUTES:
-        problems["auto_lock_minutes"] = _("Minutes from 0 (never) to 1,440.")
+        problems["autoLockMinutes"] = _("Minutes from 0 (never) to 1,440.")
     if problems:
         raise Invalid(_("The vault cannot be like that."), fields=problems)
 
@@ -286,7 +286,7 @@ def _check_model(vault: Vault, given: Mapping[str, Any]) -> None:
         entry = None
     if entry is None or entry.kind == "cross-encoder":
         message = _("There is no such embedding model.")
-        raise Invalid(message, fields={"embedding_model": message})
+        raise Invalid(message, fields={"embeddingModel": message})
     if dim is not None and dim not in entry.dimensions:
         message = _("This model has no vectors of that length.")
-        raise Invalid(message, fields={"embedding_dim": message})
+        raise Invalid(message, fields={"embeddingDim": message})

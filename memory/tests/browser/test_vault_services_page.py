@@ -10,13 +10,13 @@ import pytest
 from playwright.sync_api import expect
 
 from engine.testing.fake_provider import Answer, Provider
-from memory.principal import SYSTEM
+from memory.principal import SYSTEM, Principal
 from memory.services.vaults import choosing
 from memory.tests.browser.conftest import Studio
 from memory.tests.browser.test_accessibility import violations
 from memory.tests.browser.test_keyboard import tab_to, unseen_stops
 from memory.tests.vault_lab import lab, running
-from memory.tests.vaults import configure
+from memory.tests.vaults import configure, opened
 
 pytestmark = pytest.mark.browser
 PATH = "/vaults/services/"
@@ -103,3 +103,23 @@ def test_without_scripts_a_service_is_chosen_and_tried(studio: Studio, server: P
     expect(page.locator(".chip-error")).to_be_visible()
     page.click("text=Done")
     expect(page.locator("#services-rerank")).to_have_value("lab/ranker")
+
+
+def test_a_vault_is_given_a_model_of_its_own_by_keyboard(
+    studio: Studio, server: Provider, alice: Principal
+) -> None:
+    vault = opened(alice)
+    page = studio.open(f"/vaults/{vault.uid}/rules/")
+    tab_to(page, "#model-model")
+    page.keyboard.type("use-multilingual")
+    tab_to(page, "#model-save")
+    page.keyboard.press("Enter")
+    expect(page.locator("#model-model")).to_have_value("use-multilingual:")
+    vault.refresh_from_db()
+    assert vault.embedding_model == "use-multilingual"
+    assert unseen_stops(page) == []
+    page = studio.open(
+        f"/vaults/{vault.uid}/rules/", viewport={"width": 320, "height": 640}, locale="ja"
+    )
+    page.locator(".model-missing summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320

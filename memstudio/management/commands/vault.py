@@ -57,7 +57,7 @@ class Command(ApiCommand):
         ruled.add_argument("--device-only", choices=("yes", "no"))
         ruled.add_argument("--auto-lock", type=int)
         ruled.add_argument("--model", help="a local embedding model; empty: the default")
-        ruled.add_argument("--dim", type=int, help="a length of its vectors")
+        ruled.add_argument("--dim", type=int, help="a length of its vectors; 0: as the model gives")
         gone = self.subcommand("delete", "erase it with everything in it", _delete, _nothing)
         gone.add_argument("vault", help="id or name")
         gone.add_argument("--yes", action="store_true", help="really")
@@ -149,7 +149,10 @@ def _update(api: Api, options: Mapping[str, Any]) -> Any:
         "embeddingModel": options["model"],
         "embeddingDim": options["dim"],
     }
-    return api.call("PUT", vaults.path(options["vault"]), _given(body))
+    changes = _given(body)
+    if options["dim"] == 0:
+        changes["embeddingDim"] = None
+    return api.call("PUT", vaults.path(options["vault"]), changes)
 
 
 def _delete(api: Api, options: Mapping[str, Any]) -> Any:
