@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from math import isfinite
 from typing import TypeGuard
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -23,26 +24,35 @@ class Protocol(StrEnum):
 
 
 def parse(raw: bytes) -> Body | None:
-    """The object that a body holds; None when it holds none, or a number no JSON has."""
+    """The object that a body holds; None when it holds none, or a number that cannot be kept."""
     try:
-        body = json.loads(raw, parse_constant=_refuse)
+        body = json.loads(raw, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError):
         return None
     return body if isinstance(body, dict) else None
 
 
 def dumped(body: Body) -> bytes:
-    """A body as bytes, compact. Raises ``ValueError`` for a number that JSON cannot hold."""
+    """A body as bytes, compact. Raises ``ValueError`` for one that is nested too deeply."""
     try:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode()
     except UnicodeEncodeError:
         # Half a surrogate pair came as an escape, and leaves as one.
         return json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _refuse(name: str) -> None:
     raise ValueError(name)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError(digits)
+    return number
 
 
 def objects(value: object) -> Iterator[dict[str, Json]]:
@@ -75,6 +85,11 @@ def joined(content: object) -> str:
 def has_messages(value: object) -> TypeGuard[list[Json]]:
     """Whether this is a list of messages with something in it."""
     return isinstance(value, list) and bool(value)
+
+
+def is_content(value: object) -> bool:
+    """Whether a text can be added to this: to a text, to parts, or where nothing is."""
+    return value is None or isinstance(value, str | list)
 
 
 def last_user_turn(messages: Sequence[object]) -> int | None:

@@ -26,9 +26,14 @@ _METADATA: Final = (
 def wants_no_memory(headers: Mapping[str, object] | None) -> bool:
     """Whether a header asks for a chat without memory: ``true``, ``1`` or ``yes``."""
     for name, value in (headers or {}).items():
-        if name.lower() in NO_MEMORY_HEADERS and str(value).strip().lower() in _YES:
+        if name.lower() in NO_MEMORY_HEADERS and not _YES.isdisjoint(_said(value)):
             return True
     return False
+
+
+def _said(value: object) -> set[str]:
+    """The values of a header, which may stand there more than once."""
+    return {one.strip().lower() for one in str(value).split(",")}
 
 
 def session_of(headers: Mapping[str, str], body: Mapping[str, object]) -> str:
@@ -42,12 +47,20 @@ def session_of(headers: Mapping[str, str], body: Mapping[str, object]) -> str:
     if isinstance(conversation, Mapping):
         conversation = conversation.get("id")
     offered = (
-        headers.get(SESSION_HEADER),
+        _as_meant(headers.get(SESSION_HEADER, "")),
         *(named.get(name) for name in _METADATA),
         conversation,
         body.get("user"),
     )
     return next(filter(None, map(_clean, offered)), "")
+
+
+def _as_meant(header: str) -> str:
+    """A header in UTF-8: HTTP knows latin-1 only, and most clients send UTF-8 all the same."""
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeError:
+        return header
 
 
 def _clean(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.chat.bodies import Body, Json, Protocol, is_marked
+from engine.chat.bodies import Body, Json, Protocol, is_content, is_marked
 from engine.chat.families import takes_system, wants_system_first
 
 PREFIX = "Memory context: "
@@ -16,16 +16,23 @@ def context(memories: Iterable[str]) -> str:
     return PREFIX + "\n".join(lines) if lines else ""
 
 
-def with_context(body: Body, text: str, *, protocol: Protocol, provider: str) -> Body:
-    """A body with the text in it; the one given is left as it is."""
+def with_context(
+    body: Body, text: str, *, protocol: Protocol, provider: str, model: str = ""
+) -> Body | None:
+    """A body with the text in it; the one given is left as it is. None where it has no place."""
     if protocol is Protocol.RESPONSES:
         given = body.get("instructions")
-        return {**body, "instructions": _before(text, given if isinstance(given, str) else "")}
+        if given is not None and not isinstance(given, str):
+            return None
+        return {**body, "instructions": _before(text, given or "")}
     if protocol is Protocol.MESSAGES:
+        if not is_content(body.get("system")):
+            return None
         return {**body, "system": _before_system(text, body.get("system"))}
     messages = body.get("messages")
     found = messages if isinstance(messages, list) else []
-    placed = in_messages(found, text, provider=provider, cache_safe=is_marked(body))
+    named = provider if takes_system(model) else model
+    placed = in_messages(found, text, provider=named, cache_safe=is_marked(body))
     return {**body, "messages": placed}
 
 
@@ -50,9 +57,10 @@ def in_messages(
 
 
 def _merged(messages: Sequence[Json], text: str) -> list[Json]:
-    if not messages or _role(messages[0]) != "system" or not isinstance(messages[0], dict):
+    first = messages[0] if messages else None
+    is_system = isinstance(first, dict) and first.get("role") == "system"
+    if not isinstance(first, dict) or not is_system or not is_content(first.get("content")):
         return [{"role": "system", "content": text}, *messages]
-    first = messages[0]
     return [{**first, "content": _before_system(text, first.get("content"))}, *messages[1:]]
 
 

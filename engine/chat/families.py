@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 WITHOUT_SYSTEM: Final = frozenset(
@@ -10,6 +11,7 @@ WITHOUT_SYSTEM: Final = frozenset(
 SYSTEM_FIRST: Final = frozenset({"mimo", "xiaomi-mimo"})
 SYSTEM_ANYWHERE: Final = frozenset({"openai", "azure", "azure-openai"})
 """Known to take a system message between turns. Chat templates of open models often refuse it."""
+_DAY: Final = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")
 
 
 def takes_system(provider: object) -> bool:
@@ -28,4 +30,5 @@ def takes_system_anywhere(provider: object) -> bool:
 
 
 def _name(provider: object) -> str:
-    return provider.strip().lower() if isinstance(provider, str) else ""
+    """A provider or a model as the lists have it: models are also named by their day."""
+    return _DAY.sub("", provider.strip().lower()) if isinstance(provider, str) else ""

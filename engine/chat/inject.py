@@ -77,7 +77,11 @@ def _classic(body: Body, notes: Sequence[Note], aim: Aim) -> Injected | None:
     text = classic.context(note.text for note in notes)
     if not text:
         return None
-    placed = classic.with_context(body, text, protocol=aim.protocol, provider=aim.provider)
+    placed = classic.with_context(
+        body, text, protocol=aim.protocol, provider=aim.provider, model=aim.model
+    )
+    if placed is None:
+        return None
     ids = tuple(note.id for note in notes if note.text.strip())
     return _injected(placed, Rendered(text, estimate_tokens(text), ids), "classic")
 

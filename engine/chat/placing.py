@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from engine.chat.bodies import Body, Json, Protocol, is_marked, last_user_turn
+from engine.chat.bodies import Body, Json, Protocol, is_content, is_marked, last_user_turn
 from engine.chat.families import takes_system, takes_system_anywhere, wants_system_first
 
 Messages = list[Json]
@@ -38,9 +38,9 @@ def with_block(
     The body given is left as it is. ``provider`` and ``model`` decide about system messages.
     """
     if protocol is Protocol.RESPONSES:
-        given = body.get("instructions")
-        added = _after(given if isinstance(given, str) else "", text)
-        return {**body, "instructions": added}, Place.INSTRUCTIONS
+        return _in_instructions(body, text)
+    if protocol is Protocol.MESSAGES:
+        body = _with_own_mark(body)
     messages = body.get("messages")
     if not isinstance(messages, list):
         return None
@@ -48,9 +48,37 @@ def with_block(
     if mark is not None:
         placed = _behind(messages, mark, text)
         return ({**body, "messages": placed}, Place.AFTER_MARK) if placed else None
-    if protocol is Protocol.MESSAGES:
-        return {**body, "system": _after_content(body.get("system"), text)}, Place.SYSTEM
-    return _in_chat(body, messages, text, names=(provider, model))
+    if protocol is Protocol.CHAT:
+        return _in_chat(body, messages, text, names=(provider, model))
+    if not is_content(body.get("system")):
+        return None
+    return {**body, "system": _after_content(body.get("system"), text)}, Place.SYSTEM
+
+
+def _in_instructions(body: Body, text: str) -> tuple[Body, Place] | None:
+    given = body.get("instructions")
+    if given is not None and not isinstance(given, str):
+        return None
+    return {**body, "instructions": _after(given or "", text)}, Place.INSTRUCTIONS
+
+
+def _with_own_mark(body: Body) -> Body:
+    """A mark of the whole request, which Anthropic puts on its last block, written there.
+
+    Else that last block would be ours, and no later request would begin with it.
+    """
+    mark, messages = body.get("cache_control"), body.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    if mark is None or not isinstance(messages, list) or not isinstance(last, dict):
+        return body
+    content = last.get("content")
+    parts: Json = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    block = parts[-1] if isinstance(parts, list) and parts else None
+    if not isinstance(parts, list) or not isinstance(block, dict):
+        return body
+    marked = {**last, "content": [*parts[:-1], {"cache_control": mark, **block}]}
+    rest = {name: value for name, value in body.items() if name != "cache_control"}
+    return {**rest, "messages": [*messages[:-1], marked]}
 
 
 def _in_chat(
@@ -68,7 +96,8 @@ def _in_chat(
 def _in_system(messages: Messages, text: str) -> Messages:
     """The block at the end of the first system message, or as the first message."""
     first = messages[0] if messages else None
-    if not isinstance(first, dict) or first.get("role") not in ("system", "developer"):
+    is_system = isinstance(first, dict) and first.get("role") in ("system", "developer")
+    if not isinstance(first, dict) or not is_system or not is_content(first.get("content")):
         return [{"role": "system", "content": text}, *messages]
     return [{**first, "content": _after_content(first.get("content"), text)}, *messages[1:]]
 

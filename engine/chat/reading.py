@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Mapping
+from typing import Final
 
 from engine.chat.bodies import joined, last_user_turn, objects
+
+_OPENING: Final = re.compile(r"<([A-Za-z][\w.:-]{0,60})(?:\s[^<>]{0,300})?>")
+_CLOSING: Final = re.compile(r"</([A-Za-z][\w.:-]{0,60})>")
+_OF_THE_USER: Final = re.compile(
+    r"(?:user[-_]?)?(?:query|message|request|prompt|question|input|task|feedback|answer|user)",
+    re.IGNORECASE,
+)
+_RESULTS: Final = ("tool", "function")
 
 
 def request_text(body: object) -> str:
@@ -23,6 +34,57 @@ def request_text(body: object) -> str:
             if last is not None:
                 return joined(turns[last].get("content"))
     return ""
+
+
+def is_said_before(body: object) -> bool:
+    """Whether the user's last turn came with an earlier request: the results of tools follow it."""
+    turns = body.get("messages") or body.get("input") if isinstance(body, Mapping) else None
+    last = last_user_turn(turns) if isinstance(turns, list) else None
+    if not isinstance(turns, list) or last is None:
+        return False
+    is_answered = False
+    for turn in objects(turns[last + 1 :]):
+        role = turn.get("role")
+        if role in _RESULTS or str(turn.get("type")).endswith("_output"):
+            return True
+        if role == "user" and is_answered:
+            return True
+        is_answered |= role == "assistant"
+    return False
+
+
+def own_words(text: str) -> str:
+    """A turn without what a program put around it: blocks between tags on lines of their own, such
+    as the reminders and surroundings that coding agents add.
+    """
+    lines = text.split("\n")
+    ends: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        if found := _CLOSING.fullmatch(line.strip()):
+            ends.setdefault(found[1], []).append(number)
+    kept: list[str] = []
+    number = 0
+    while number < len(lines):
+        end = _end_of_block(lines, number, ends)
+        if end is None:
+            kept.append(lines[number])
+        number = number + 1 if end is None else end + 1
+    return "\n".join(kept).strip()
+
+
+def _end_of_block(lines: list[str], start: int, ends: Mapping[str, list[int]]) -> int | None:
+    """Where a block that begins at a line ends; None where none begins, or it is the user's."""
+    found = _OPENING.fullmatch(lines[start].strip()) if ends else None
+    if found is None or _OF_THE_USER.fullmatch(found[1]):
+        return None
+    closings = ends.get(found[1], [])
+    place = bisect_right(closings, start)
+    return closings[place] if place < len(closings) else None
+
+
+def storable(text: str) -> str:
+    """A text without what no database holds: NUL, and halves of surrogate pairs."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def response_text(body: object) -> str:

@@ -119,7 +119,8 @@ def test_openai_gets_a_system_message_before_the_last_turn_of_the_user() -> None
     assert done.place == "system_turn"
     own = {"role": "system", "content": BLOCK}
     assert done.body["messages"] == [*CHAT[:3], own, *CHAT[3:]]
-    assert injected({"messages": CHAT}, provider="openai", model="o1-mini").place == "user_turn"
+    for name in ("o1-mini", "o1-preview-2024-09-12"):
+        assert injected({"messages": CHAT}, provider="openai", model=name).place == "user_turn"
 
 
 def test_who_wants_one_system_message_first_gets_it_at_its_end() -> None:
@@ -196,6 +197,60 @@ def test_it_never_stands_before_a_mark(
     assert done.body["system"] == [text("S", **MARK)]
 
 
+@pytest.mark.parametrize(
+    ("messages", "content"),
+    [
+        ([{"role": "user", "content": "u"}], [text("u", **MARK), text(BLOCK)]),
+        (
+            [
+                {"role": "user", "content": "u"},
+                {"role": "assistant", "content": [{"type": "tool_use"}]},
+                {"role": "user", "content": [RESULT]},
+            ],
+            [{**RESULT, **MARK}, text(BLOCK)],
+        ),
+        (
+            [{"role": "user", "content": [text("u", cache_control={"type": "own"})]}],
+            [text("u", cache_control={"type": "own"}), text(BLOCK)],
+        ),
+    ],
+)
+def test_a_mark_of_the_whole_request_stays_on_the_clients_last_block(
+    messages: Any, content: Any
+) -> None:
+    done = injected({"system": "S", "messages": messages, **MARK}, Protocol.MESSAGES)
+    assert done.place == "after_mark" and done.body["system"] == "S"
+    assert "cache_control" not in done.body
+    placed: Any = done.body["messages"]
+    assert placed[-1]["content"] == content and placed[:-1] == messages[:-1]
+
+
+@pytest.mark.parametrize("style", list(Style))
+@pytest.mark.parametrize(
+    ("body", "protocol"),
+    [
+        ({"input": "q", "instructions": [{"role": "developer"}]}, Protocol.RESPONSES),
+        ({"messages": [{"role": "user", "content": "u"}], "system": {"a": 1}}, Protocol.MESSAGES),
+    ],
+)
+def test_what_is_of_another_shape_is_never_replaced(
+    body: Any, protocol: Protocol, style: Style
+) -> None:
+    assert inject(body, NOTES, aim=Aim(protocol), style=style, max_tokens=500) is None
+
+
+@pytest.mark.parametrize("style", list(Style))
+def test_a_first_message_of_another_shape_stays_beside_ours(style: Style) -> None:
+    odd: Any = {"role": "system", "content": {"a": 1}}
+    aim = Aim(Protocol.CHAT, "mimo")
+    body: Any = {"messages": [odd]}
+    done = inject(body, NOTES, aim=aim, style=style, max_tokens=500)
+    assert done is not None and done.body["messages"] == [
+        {"role": "system", "content": done.text},
+        odd,
+    ]
+
+
 def test_without_a_place_behind_the_mark_nothing_is_put_in() -> None:
     turns: Any = [
         {"role": "user", "content": "u"},
@@ -240,6 +295,11 @@ def test_the_classic_style_goes_first_in_every_protocol() -> None:
     blocks = placed({"system": [text("S")]}, Protocol.MESSAGES)["system"]
     assert blocks == [text("C"), text("S")]
     assert placed({"instructions": "I"}, Protocol.RESPONSES)["instructions"] == "C\nI"
+    aim = Aim(Protocol.CHAT, "openai", "o1-mini")
+    asked: Any = {"messages": CHAT[1:2]}
+    old = inject(asked, NOTES, aim=aim, style=Style.CLASSIC, max_tokens=500)
+    assert old is not None
+    assert old.body["messages"] == [{"role": "user", "content": old.text}, *CHAT[1:2]]
     marked = [*CHAT[:3], {"role": "user", "content": [text("u2", **MARK)]}]
     assert placed({"messages": marked}, Protocol.CHAT)["messages"][3]["content"] == "C"
 

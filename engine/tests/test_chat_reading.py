@@ -9,7 +9,7 @@ import pytest
 
 from engine.chat.bodies import dumped, parse
 from engine.chat.callers import MAX_SESSION, session_of, wants_no_memory
-from engine.chat.reading import request_text, response_text
+from engine.chat.reading import is_said_before, own_words, request_text, response_text, storable
 from engine.chat.sse import MAX_LINE_BYTES, ReplyReader
 
 TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "42"}
@@ -61,6 +61,56 @@ def test_the_last_turn_of_the_user_is_read(body: Any, text: str) -> None:
     assert request_text(body) == text
 
 
+Q = {"role": "user", "content": "q"}
+PICTURE = {"role": "user", "content": [{"type": "image_url"}]}
+CALL = {"role": "assistant", "content": "a"}
+
+
+@pytest.mark.parametrize(
+    ("body", "is_before"),
+    [
+        ({"messages": [Q]}, False),
+        ({"messages": [Q, PICTURE]}, False),
+        ({"messages": [Q, CALL]}, False),
+        ({"messages": [Q, CALL, {"role": "tool", "content": "42"}]}, True),
+        ({"messages": [Q, CALL, {"role": "user", "content": [TOOL_RESULT]}]}, True),
+        ({"messages": [Q, CALL, PICTURE]}, True),
+        ({"input": [Q, {"type": "function_call_output", "output": "42"}]}, True),
+        ({"input": "q"}, False),
+        ({"messages": [1, None, CALL]}, False),
+        ([], False),
+    ],
+)
+def test_a_turn_that_the_results_of_tools_follow_was_said_before(
+    body: Any, is_before: bool
+) -> None:
+    assert is_said_before(body) is is_before
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("<system-reminder>\nI always use tabs.\n</system-reminder>\nfix it", "fix it"),
+        ('fix it\n<file path="a.py">\nx\n\ny\n</file>\n\nnow', "fix it\n\nnow"),
+        ("<user_query>\nI prefer tea\n</user_query>", "<user_query>\nI prefer tea\n</user_query>"),
+        ("<env>\nonly this\n</env>", ""),
+        ("a <b> c\n<open>\nnever closed", "a <b> c\n<open>\nnever closed"),
+    ],
+)
+def test_what_programs_put_around_a_turn_is_not_the_users(text: str, own: str) -> None:
+    assert own_words(text) == own
+
+
+def test_a_long_turn_of_tags_is_read_at_once() -> None:
+    text = "<a>\n" * 20_000 + "</b>"
+    assert own_words(text) == text.strip()
+    assert own_words(f"{text}\n</a>\nhi") == "hi"
+
+
+def test_what_no_database_holds_is_left_out_of_a_text() -> None:
+    assert storable("a\0b \ud800 咖啡") == "ab ? 咖啡"
+
+
 @pytest.mark.parametrize(
     ("body", "text"),
     [
@@ -86,7 +136,7 @@ def test_the_reply_is_read_in_any_protocol(body: Any, text: str) -> None:
 
 def test_a_body_is_an_object_of_real_json_or_nothing() -> None:
     assert parse(b'{"a": 1}') == {"a": 1}
-    bad = (b"", b"[1]", b'{"a": NaN}', b"{", b"\xff", b'{"a":' * 10_000_000)
+    bad = (b"", b"[1]", b'{"a": NaN}', b'{"a": 1e999}', b"{", b"\xff", b'{"a":' * 10_000_000)
     assert [parse(raw) for raw in bad] == [None] * len(bad)
 
 
@@ -100,12 +150,15 @@ def test_a_body_keeps_half_a_surrogate_pair_and_large_numbers() -> None:
 def test_either_header_asks_for_no_memory() -> None:
     assert wants_no_memory({"X-Memory-Opt-Out": " Yes "})
     assert wants_no_memory({"x-omniroute-no-memory": "1"})
+    assert wants_no_memory({"x-memory-opt-out": "no, true"})
     assert not wants_no_memory({"x-memory-opt-out": "on", "x-other": "true"})
 
 
 @pytest.mark.parametrize(
     ("headers", "body", "session"),
     [
+        ({"x-session-id": "会議".encode().decode("latin-1")}, {}, "会議"),
+        ({"x-session-id": "caf\xe9"}, {}, "café"),
         ({"x-session-id": "h"}, {"metadata": {"session_id": "m"}, "user": "u"}, "h"),
         ({}, {"metadata": {"session_id": "m"}, "user": "u"}, "m"),
         ({}, {"metadata": {"user_id": "claude"}}, "claude"),

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from engine.chat.bodies import Body, dumped
+from engine.chat.bodies import Body
 from engine.chat.bodies import Protocol as Spoken
 from engine.chat.callers import session_of, wants_no_memory
 from engine.chat.inject import Aim
-from engine.chat.reading import request_text
+from engine.chat.reading import is_said_before, own_words, request_text
 from engine.net.errors import HttpFailed
 from engine.net.streaming import Incoming as Answer
 from engine.net.streaming import StreamingClient, StreamLimits
@@ -20,9 +20,9 @@ from engine.providers.speech import ChatProtocol
 from memory.asgi import Send
 from memory.gateway.headers import Headers
 from memory.gateway.incoming import Incoming
-from memory.gateway.passing import places
+from memory.gateway.passing import packed, places
 from memory.gateway.recorder import Recorder
-from memory.gateway.refusals import Refusal, no_object
+from memory.gateway.refusals import Refusal
 from memory.gateway.relay import UNREACHED, Outgoing, Reply, ask, refusal_for, refuse
 from memory.service_threads import ServiceThreads
 from memory.services.gateway import learning
@@ -117,8 +117,7 @@ class Chats:
             receipt.outcome = Outcome.BROKEN
         finally:
             if answer.status == 200:
-                said = request_text(chat.body)
-                receipt.turn = Turn(said, reply.text, receipt.session, chat.model)
+                receipt.turn = _turn(chat, reply.text, receipt.session)
 
     async def _plan(self, chat: Chat, receipt: Receipt, place: Upstream) -> Plan:
         """What memory adds, within its budget; its trouble is never the chat's."""
@@ -130,7 +129,7 @@ class Chats:
         try:
             async with asyncio.timeout(admitted.chat.budget_ms / 1000):
                 return await self._threads.run(
-                    lambda _stop: self._planner(admitted, wanted, purpose="chat")
+                    lambda left: self._planner(admitted, replace(wanted, left=left), purpose="chat")
                 )
         except TimeoutError:
             logger.warning("memory.injection.late trace=%s", receipt.id)
@@ -164,6 +163,11 @@ def receipt_headers(receipt: Receipt) -> Headers:
     ]
 
 
+def _turn(chat: Chat, replied: str, session: str) -> Turn:
+    said = own_words(request_text(chat.body))
+    return Turn(said, replied, session, chat.model, is_said_before=is_said_before(chat.body))
+
+
 def _aim(chat: Chat, place: Upstream) -> Aim:
     return Aim(chat.protocol, place.family, place.model)
 
@@ -184,9 +188,6 @@ def _outgoing(chat: Chat, planned: Plan, place: Upstream) -> Outgoing:
     if place.model != chat.model:
         body = {**body, "model": place.model}
     if body is not chat.body:
-        try:
-            content = dumped(body)
-        except (ValueError, RecursionError):
-            raise no_object() from None
+        content = packed(body)
     path = chat.incoming.path.removeprefix("/v1")
     return Outgoing(place, path, chat.incoming.query, chat.incoming.headers, content)

@@ -33,6 +33,14 @@ def model_of(body: Body) -> str:
     return model
 
 
+def packed(body: Body) -> bytes:
+    """A changed body as it is sent. Raises ``Refusal``."""
+    try:
+        return dumped(body)
+    except ValueError:
+        raise no_object() from None
+
+
 def places(admitted: Admission, model: str, protocol: ChatProtocol) -> list[Upstream]:
     """Where a model can be asked, in order; at least one. Raises ``Refusal``."""
     try:
@@ -76,7 +84,7 @@ class Passing:
                 asked.path.removeprefix("/v1"),
                 asked.query,
                 asked.headers,
-                raw if place.model == model else dumped({**body, "model": place.model}),
+                raw if place.model == model else packed({**body, "model": place.model}),
             )
             for place in found
         ]

@@ -15,6 +15,8 @@ class Turn:
     """What was said in a chat: the user's last turn as it came, never what we put into it.
 
     ``injected`` are the memories that the model was given: what it repeats of them is not learnt.
+    ``is_said_before``: an earlier request had the turn, and it was learnt from then; an agent sends
+    it again with the results of each of its tools.
     """
 
     said: str
@@ -22,6 +24,7 @@ class Turn:
     session: str = ""
     model: str = ""
     injected: tuple[str, ...] = ()
+    is_said_before: bool = False
 
 
 def wants_replies(admission: Admission) -> bool:
@@ -31,7 +34,9 @@ def wants_replies(admission: Admission) -> bool:
 
 def learn(admission: Admission, turn: Turn, *, trace_id: uuid.UUID) -> None:
     """Have facts extracted from a turn by a worker, and none from what was injected."""
-    said = [_turn(turn, turn.said, Speaker.USER, trace_id)]
+    said = []
+    if not turn.is_said_before:
+        said.append(_turn(turn, turn.said, Speaker.USER, trace_id))
     if turn.replied and admission.is_reading_replies:
         said.append(_turn(turn, turn.replied, Speaker.ASSISTANT, trace_id))
     turns.learn_soon(admission.key, said)

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
+from threading import Event
 from typing import Final
 
 from engine.chat.block import Note
 from engine.chat.bodies import Body
 from engine.chat.inject import Aim, Injected, Style, inject, room_for_notes, should_inject
-from engine.chat.reading import request_text
+from engine.chat.reading import own_words, request_text, storable
 from engine.keyword.limits import shorten_query
 from engine.text.tokens import cut_to_tokens
 from engine.types import Hit, Mode
@@ -59,12 +60,14 @@ TROUBLE: Final = frozenset({State.LATE, State.FAILED})
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One chat as it came. ``aim`` is whom it goes to."""
+    """One chat as it came. ``aim`` is whom it goes to; ``left`` is set when nobody waits any more
+    for what memory adds."""
 
     body: Body
     aim: Aim
     session: str = ""
     is_opted_out: bool = False
+    left: Event | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,9 @@ def plan(admission: Admission, ask: Ask, *, purpose: Purpose) -> Plan:
     done = Plan(State.NONE, query, view, made, notes, durations)
     if made is None:
         return replace(done, state=State.NO_PLACE) if notes else done
+    if ask.left is not None and ask.left.is_set():
+        # What does not go into the chat costs its key nothing.
+        return replace(done, state=State.LATE, injected=None)
     if not meter.allows(admission.key, made.tokens, is_spent=purpose == "chat"):
         return replace(done, state=State.CAPPED, injected=None)
     return replace(done, state=State.INJECTED)
@@ -108,7 +114,8 @@ def plan(admission: Admission, ask: Ask, *, purpose: Purpose) -> Plan:
 
 def query_of(body: Body) -> str:
     """What a chat looks for: the user's last turn, as much of it as a query holds."""
-    return shorten_query(request_text(body)).strip()
+    text = storable(request_text(body))
+    return shorten_query(own_words(text) or text).strip()
 
 
 def mode_of(admission: Admission) -> Mode:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from engine.chat.reading import storable
 from engine.types import Hit
 from memory.clock import now
 from memory.models import Trace
@@ -92,8 +93,8 @@ def keep(receipt: Receipt) -> None:
     if turn is not None and plan.state is not State.OPTED_OUT:
         turn = replace(
             turn,
-            said=_storable(turn.said),
-            replied=_storable(turn.replied),
+            said=storable(turn.said),
+            replied=storable(turn.replied),
             injected=tuple(note.text for note in plan.notes),
         )
         learning.learn(admission, turn, trace_id=receipt.id)
@@ -136,12 +137,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
 def _text(receipt: Receipt) -> dict[str, str]:
     plan, turn = receipt.plan, receipt.turn
     return {
-        "query": _storable(plan.query or (turn.said if turn else "")),
+        "query": storable(plan.query or (turn.said if turn else "")),
         "injected": plan.injected.text if plan.injected else "",
-        "reply": _storable(turn.replied if turn else ""),
+        "reply": storable(turn.replied if turn else ""),
     }
-
-
-def _storable(text: str) -> str:
-    """A text without what no database holds: NUL, and halves of surrogate pairs."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()

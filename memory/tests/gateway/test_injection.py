@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 import threading
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -147,6 +150,15 @@ def test_a_long_turn_is_shortened_rather_than_refused(knowing: World) -> None:
     assert knowing.receipt().memory == "injected"
 
 
+@pytest.mark.parametrize("mark", ["\0", "\ud800"])
+def test_a_turn_that_no_database_holds_is_looked_for_all_the_same(
+    knowing: World, mark: str
+) -> None:
+    body = json.dumps(user(f"{ASKED} {mark}")).encode()
+    assert knowing.say(CHAT, body).status == 200
+    assert knowing.receipt().memory == "injected"
+
+
 def test_the_budget_holds_for_the_whole_block(world: World, remember: Remember, work: Work) -> None:
     for number in range(20):
         _store(world, remember, f"dark mode number {number} " + "and more " * 10, key=f"k{number}")
@@ -187,21 +199,27 @@ def test_memory_that_fails_does_not_fail_the_chat(
 
 def test_memory_that_is_late_does_not_hold_the_chat_up(knowing: World) -> None:
     held = threading.Event()
+    planned: Queue[str] = Queue()
 
     def slow(*args: Any, **options: Any) -> Plan:
         held.wait(20)
-        return plan(*args, **options)
+        made = plan(*args, **options)
+        planned.put(made.state.value)
+        return made
 
     async def ask(gateway: Gateway) -> Answered:
         try:
             return await call(gateway, knowing.asks(CHAT, user(ASKED)))
         finally:
             held.set()
+            assert await asyncio.to_thread(planned.get, timeout=20) == "late"
 
     knowing.switch_on(injectionBudgetMs=20)
+    ApiKey.objects.filter(pk=knowing.key.pk).update(daily_tokens=10_000)
     answered = knowing.run(ask, planner=slow)
     assert (answered.status, answered.headers["x-memory-injected"]) == (200, "0")
     assert knowing.receipt().memory == "late"
+    assert InjectionDay.objects.get().tokens == 0
 
 
 @pytest.mark.parametrize(("grace_s", "status"), [(300.0, 200), (0.0, 503)])

@@ -43,6 +43,26 @@ def test_who_opts_out_is_not_learnt_from(world: World, work: Work) -> None:
     assert Memory.objects.count() == 0
 
 
+def test_what_an_agent_puts_around_a_turn_is_not_learnt(world: World, work: Work) -> None:
+    world.switch_on()
+    reminder = "<system-reminder>\nI always use tabs.\n</system-reminder>"
+    world.say(CHAT, user(f"{reminder}\nI prefer dark mode."))
+    world.say(CHAT, user(reminder))
+    work()
+    assert [memory.content for memory in Memory.objects.all()] == ["I prefer dark mode"]
+
+
+def test_a_turn_is_learnt_from_once_however_many_tools_are_called(world: World) -> None:
+    world.switch_on()
+    body = user("I prefer dark mode.")
+    world.say(CHAT, body)
+    assert Job.objects.filter(kind="extract").count() == 1
+    call: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": []}
+    body["messages"] += [call, {"role": "tool", "tool_call_id": "1", "content": "done"}]
+    world.say(CHAT, body)
+    assert Job.objects.filter(kind="extract").count() == 1
+
+
 def test_replies_are_read_only_by_setting(world: World, work: Work) -> None:
     world.switch_on()
     assert _texts(world) == 1

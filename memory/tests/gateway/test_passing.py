@@ -110,7 +110,18 @@ def test_a_key_needs_the_scope_chat(world: World) -> None:
     assert (answered.status, answered.error["type"]) == (403, "permission_error")
 
 
-@pytest.mark.parametrize("raw", [b"", b"[]", b"{", b'{"a": NaN}', b"\xff", b'{"a":' * 100_000])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"a": NaN}',
+        b'{"model": "lab/small", "n": 1e999}',
+        b"\xff",
+        b'{"a":' * 100_000,
+    ],
+)
 def test_a_body_that_is_no_object_is_refused(world: World, raw: bytes) -> None:
     for path in (CHAT, "/v1/embeddings", "/v1/messages/count_tokens"):
         answered = world.say(path, raw)
