@@ -59,11 +59,22 @@ class Models:
     async def one(self, admitted: Admission, asked: Incoming, receive: Receive, send: Send) -> None:
         """The model of one id."""
         name = asked.path.removeprefix("/v1/models/")
-        for model in await self._all(admitted, asked.dialect):
-            if model.id == name:
-                await send_json(send, 200, _body(model, asked.dialect))
-                return
-        raise Refusal(404, "model_not_found", f"There is no model “{name}”.")
+        listed = await self._all(admitted, asked.dialect)
+        found = next((model for model in listed if model.id == name), None)
+        found = found or await self._behind(admitted, name)
+        if found is None:
+            raise Refusal(404, "model_not_found", f"There is no model “{name}”.")
+        await send_json(send, 200, _body(found, asked.dialect))
+
+    async def _behind(self, admitted: Admission, name: str) -> Model | None:
+        """A model named with its provider, which leads there too where its own name does."""
+        provider, _slash, own = name.partition("/")
+        for upstream in admission.upstreams_of(admitted):
+            if upstream.provider == provider:
+                for model in await self._of(upstream):
+                    if model.id == own:
+                        return Model(name, model.owner, model.created)
+        return None
 
     async def _all(self, admitted: Admission, dialect: Dialect) -> list[Model]:
         upstreams = [

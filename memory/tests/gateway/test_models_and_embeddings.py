@@ -43,7 +43,10 @@ def test_an_upstream_that_does_not_tell_is_left_out(world: World) -> None:
 def test_one_model_can_be_asked_for(world: World) -> None:
     found = world.say("/v1/models/small", method="GET").json()
     assert found == {"id": "small", "object": "model", "created": 1, "owned_by": "lab"}
-    assert world.say("/v1/models/none", method="GET").status == 404
+    named = world.say("/v1/models/lab/small", method="GET").json()
+    assert named == {**found, "id": "lab/small"}
+    for name in ("none", "lab/none", "nobody/small"):
+        assert world.say(f"/v1/models/{name}", method="GET").status == 404
 
 
 def test_anthropics_clients_get_their_own_shape(world: World) -> None:
