@@ -33,7 +33,8 @@ _ENGLISH: Final = re.compile(
       | \b(?:developer|god|admin|jailbreak|debug|sudo)\s+mode\b
       | \bdo\s+anything\s+now\b | \bjailbreak\b
       | \b(?:new|updated|real|actual)\s+(?:system\s+)?(?:instructions?|prompt|rules)\s*:
-      | <\s*/?\s*(?:system|assistant|instructions?|im_start|im_end)\b | \[/?INST\] | <\|
+      | <\s*/?\s*(?:system|assistant|instructions?|im_start|im_end|memory[-_ ]?notes)\b
+      | \[/?INST\] | <\|
       | ^\s*(?:system|assistant)\s*: | \#{2,}\s*(?:system|instruction)
       | \b(?:do\s+not|don't|never)\s+(?:tell|inform|mention|warn)\s+(?:this\s+to\s+)?the\s+user\b
       | \b(?:when|whenever|if)\s+(?:you|the\s+(?:user|assistant))\b[^.\n]{0,60}
