@@ -27,8 +27,8 @@ class Unavailable(EngineError):
 class InvalidQuery(EngineError):
     """The query is empty, too long, or its parameters are out of bounds.
 
-    Codes: ``empty_query``, ``query_too_long``, ``too_many_terms``, ``limit_out_of_range``,
-    ``invalid_mode``, ``invalid_match_mode``.
+    Codes: ``empty_query``, ``query_too_long``, ``too_many_terms``, ``too_common``,
+    ``limit_out_of_range``, ``invalid_mode``, ``invalid_match_mode``.
     """
 
     code = "invalid_query"

@@ -118,6 +118,7 @@ def _query_message(code: str) -> str:
         "empty_query": _("The query holds no word to search for."),
         "query_too_long": _("The query is longer than 1,024 bytes."),
         "too_many_terms": _("The query has more than 64 different words."),
+        "too_common": _("More than 10,000 passages hold these words: add a rarer one."),
         "limit_out_of_range": _("The limit must be between 1 and 100."),
     }
     return messages.get(code, _("The query is not valid."))

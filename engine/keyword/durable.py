@@ -24,6 +24,8 @@ from engine.types import Candidate, Health, Match, Passage, Scope
 
 MAX_EXPRESSION_TERMS = 1000
 FIRST_PAGE = 100
+MOST_READ = 10_000
+"""Texts of vaults that one search with a match mode reads before it is refused."""
 
 CREATE_IDENTITY = "CREATE TABLE IF NOT EXISTS {table}_identity (analyzer TEXT NOT NULL)"
 # A build of the table has a name of its own: what others derived from it ends with it.
@@ -64,8 +66,8 @@ class DurableIndex(ABC):
     ``phrase`` verify. A passage must be upserted again when its owner, vault or shared mark
     changes; every other scope column is read when searching.
 
-    ``search`` raises ``InvalidQuery`` with ``empty_query`` or ``too_many_terms``, and
-    ``Unavailable`` when the database cannot answer. Writes join the caller's transaction when
+    ``search`` raises ``InvalidQuery`` with ``empty_query``, ``too_many_terms`` or ``too_common``,
+    and ``Unavailable`` when the database cannot answer. Writes join the caller's transaction when
     there is one, and raise ``Unavailable`` when the database refuses them.
     """
 
@@ -268,6 +270,8 @@ class DurableIndex(ABC):
         found: Found = []
         offset, size = 0, max(FIRST_PAGE, limit)
         while len(found) < limit:
+            if scope.vaults:
+                size = _within_most(size, offset)
             page = self._page(terms, scope, size, offset=offset, is_every=bool(needed))
             found.extend(_accepted(matcher, page, self._texts))
             if len(page) < size:
@@ -289,6 +293,17 @@ class DurableIndex(ABC):
     def _sql(self, statement: str) -> str:
         """A statement with the name of the table, which nobody types."""
         return statement.replace("{table}", self.table)
+
+
+def _within_most(size: int, offset: int) -> int:
+    """How many more texts of a vault may be read: libraries may be large, and readers many."""
+    if offset > MOST_READ:
+        raise InvalidQuery(
+            f"More than {MOST_READ:,} passages hold these words; add a rarer one.",
+            code="too_common",
+        )
+    # One more, which tells whether there are more.
+    return min(size, MOST_READ + 1 - offset)
 
 
 def _accepted(matcher: Matcher, page: Found, texts_of: Texts) -> Found:

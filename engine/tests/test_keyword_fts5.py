@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,19 @@ def test_a_query_within_the_bounds_of_a_search_is_never_too_long_for_fts5() -> N
     index.upsert([passage(1, "什么都有")])
     query = "".join(chr(0x4E00 + number) for number in range(341))
     assert ids(index, query) in ([], [1])
+
+
+def test_a_phrase_that_ten_thousand_texts_of_a_vault_do_not_hold_is_refused() -> None:
+    index = memory_index()
+    library, memories = Scope(now_ms=0, vaults=frozenset({7})), Scope(now_ms=0, owners=None)
+    texts = [replace(passage(number, "refund policy"), vault=7) for number in range(1, 10_001)]
+    index.upsert(texts)
+    assert index.search("policy refund", scope=library, limit=5, match=Match.PHRASE) == []
+    more = replace(passage(10_001, "refund policy"), vault=7)
+    index.upsert([more])
+    with pytest.raises(InvalidQuery) as refused:
+        index.search("policy refund", scope=library, limit=5, match=Match.PHRASE)
+    assert refused.value.code == "too_common"
+    assert len(index.search("policy refund", scope=library, limit=5, match=Match.ALL)) == 5
+    index.upsert([replace(text, vault=None) for text in (*texts, more)])
+    assert index.search("policy refund", scope=memories, limit=5, match=Match.PHRASE) == []

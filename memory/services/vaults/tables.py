@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from engine.embed.cache import CachedSource
     from engine.protocols import VectorStore
 
-MATCHED: Final = 200
-"""Chunks with the words of a query that are found out before meaning looks among them."""
+MATCHED: Final = 100
+"""Chunks with the words of a query that are found out before meaning looks among them; as many as
+the list of words has."""
 NEAREST: Final = (400, 2_000)
 """Nearest chunks that are read for the words when more than that hold them."""
 READ: Final = 100
