@@ -180,6 +180,15 @@ def test_nearest_are_ordered_by_cosine_and_narrowed_by_the_match_mode() -> None:
     assert [c.rank for c in narrowed] == [1, 2]
 
 
+def test_a_vector_of_another_length_is_compared_with_nothing() -> None:
+    index = built()
+    embedding.fill(index, FakeEmbedding(dim=8), check=lambda: None)
+    shorter = embedding.query_vector(FakeEmbedding(dim=4), "rockets")
+    with pytest.raises(VaultError) as refused:
+        index.nearest(shorter, "rockets", limit=9)
+    assert refused.value.code == "source_changed"
+
+
 def test_the_budget_ends_between_batches_and_keeps_what_is_done() -> None:
     documents = [Document(f"{n:03}", 1, "card", "", f"text {n}") for n in range(40)]
     index, source = built(documents), FakeEmbedding()

@@ -108,6 +108,23 @@ def test_a_vault_is_given_a_model_and_a_length_and_the_default_again(notes: str)
     assert "answers    not configured" in text and "ranking    the light rule" in text
 
 
+def test_the_services_of_vaults_are_told_chosen_and_tried(notes: str) -> None:
+    with serving() as server:
+        at = f"http://127.0.0.1:{server.port}/v1"
+        providers.create(SYSTEM, ProviderSpec("lab", "compatible", at))
+        assert "embedding   none" in run("rag", "services")
+        text = run("rag", "services", "embeddingProviderModel=lab/e", "embeddingDimensions=3")
+        assert f"embedding   e at 127.0.0.1:{server.port} (studio: lab), without a key" in text
+        tried = answer("rag", "service-test", "embedding")
+        assert (tried["ok"], tried["dimensions"]) == (True, 3)
+        assert "ok" in run("rag", "service-test", "embedding")
+    assert answer("rag", "service-test", "embedding")["code"] == "upstream_error"
+    assert failed("rag", "service-test", "rerank")[0] == MISSING
+    assert failed("rag", "services", "embeddingProviderModel=nobody/e")[0] == USAGE
+    assert failed("rag", "services", "embeddingProviderModel")[0] == USAGE
+    assert answer("rag", "services", "embeddingProviderModel=null")["inForce"]["embedding"] is None
+
+
 def test_the_services_of_vaults_are_in_the_status(notes: str, tmp_path: Path) -> None:
     providers.create(SYSTEM, ProviderSpec("lab", "compatible", "http://127.0.0.1:9/v1"))
     choosing.update(SYSTEM, {"rerankProviderModel": "lab/ranker"})

@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.core.management.base import CommandParser
 
 from memory.model_commands import ModelCommands
-from memstudio.cli import vaults
+from memstudio.cli import vault_services, vaults
 from memstudio.cli.api import USAGE, Api, Refused
 from memstudio.cli.command import ApiCommand
 
@@ -39,6 +39,7 @@ class Command(ApiCommand):
         index.add_argument("vault", help="id or name")
         status = self.subcommand("status", "state of a vault", _status, vaults.show_status)
         status.add_argument("vault", help="id or name")
+        vault_services.add(self)
         ModelCommands.add(self.subcommands)
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from memstudio.cli.api import USAGE, Api, Refused
 from memstudio.cli.command import ApiCommand, fields
+from memstudio.cli.settings import change
 
 
 class Command(ApiCommand):
@@ -33,19 +34,9 @@ def _get(api: Api, options: Mapping[str, Any]) -> Any:
 
 
 def _set(api: Api, options: Mapping[str, Any]) -> Any:
-    changes = dict(_change(text) for text in options["changes"])
+    changes = dict(change(text) for text in options["changes"])
     answer = api.call("PUT", "settings/memory", changes)
     return {name: answer[name] for name in changes if name in answer}
-
-
-def _change(text: str) -> tuple[str, Any]:
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        raise Refused(USAGE, {"code": "usage", "message": f"{text} is not NAME=VALUE."})
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 def _show(answer: Any) -> list[str]:
