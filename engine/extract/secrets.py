@@ -8,12 +8,14 @@ Japanese). Card numbers and bank accounts count only when their check digits are
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import log2
 from typing import Final
 
+from engine.extract.spoken_secrets import spoken_secrets
 from engine.text.normalize import normalize
 
 REMOVED: Final = "[removed]"
@@ -77,7 +79,9 @@ _NAMED_CJK: Final = re.compile(
         \s*["'“「『]?([A-Za-z0-9!-/:-@\[-`{-~]{4,200})""",
     re.VERBOSE | re.IGNORECASE,
 )
-_CARD: Final = re.compile(r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-])")
+_CARD: Final = re.compile(
+    r"(?<![\d.-])(?:\d(?:[ -]?\d){12,18}|\d{4}(?:\.\d{4}){2}\.\d{1,7})(?![\d-]|\.\d)"
+)
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _US_NUMBER: Final = re.compile(
     r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d-])"
@@ -96,6 +100,13 @@ _BITS_OF_CHANCE: Final = 3.6
 """Entropy for each character above which 32 characters or more are no word of any language."""
 
 
+_PLAINLY: Final[Mapping[str, Callable[[str], str]]] = {
+    "Cf": lambda _mark: "",
+    "Pd": lambda _mark: "-",
+    "Zs": lambda _mark: " ",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Secret:
     """Where a secret stands, and of which kind it is."""
@@ -107,7 +118,12 @@ class Secret:
 
 def find_secrets(text: str) -> list[Secret]:
     """The secrets in a text, in order; where two overlap, the one that begins first."""
-    found = sorted(_all(text), key=lambda secret: (secret.start, -secret.end))
+    form, places = _plain_form(text)
+    found = sorted(_all(form), key=lambda secret: (secret.start, -secret.end))
+    if places is not None:
+        found = [
+            replace(one, start=places[one.start], end=places[one.end - 1] + 1) for one in found
+        ]
     kept: list[Secret] = []
     for secret in found:
         if not kept or secret.start >= kept[-1].end:
@@ -117,7 +133,7 @@ def find_secrets(text: str) -> list[Secret]:
 
 def has_secret(text: str) -> bool:
     """Whether a text holds a secret."""
-    return next(_all(text), None) is not None
+    return next(_all(_plain_form(text)[0]), None) is not None
 
 
 def without_secrets(text: str) -> str:
@@ -125,6 +141,27 @@ def without_secrets(text: str) -> str:
     for secret in reversed(find_secrets(text)):
         text = text[: secret.start] + REMOVED + text[secret.end :]
     return text
+
+
+def _plain_form(text: str) -> tuple[str, list[int] | None]:
+    """A text as it is meant, and where each of its characters stood; None where all stand there.
+
+    Full-width letters and digits count as plain ones, every dash and space as one of ASCII, and
+    marks that nobody sees do not hide anything.
+    """
+    if text.isascii():
+        return text, None
+    form: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        for piece in _PLAINLY.get(unicodedata.category(character), _compatible)(character):
+            form.append(piece)
+            places.append(place)
+    return "".join(form), places
+
+
+def _compatible(character: str) -> str:
+    return character if character.isascii() else unicodedata.normalize("NFKC", character)
 
 
 def _all(text: str) -> Iterator[Secret]:
@@ -157,6 +194,8 @@ def _by_name(text: str) -> Iterator[Secret]:
                 yield Secret(kind, *found.span(group))
     for found in _NAMED_CJK.finditer(text):
         yield Secret("password", *found.span(1))
+    for start, end in spoken_secrets(text):
+        yield Secret("password", start, end)
 
 
 def _by_check_digits(text: str) -> Iterator[Secret]:
