@@ -23,6 +23,7 @@ SHOWN_FROM: Final = 0.3
 """Confidence below which nobody is asked about it either."""
 LOW_CONFIDENCE: Final = "low confidence"
 INSTRUCTION: Final = "instruction"
+_ENDS: Final = " .!?。！？"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def screen(extraction: Extraction, *, injected: Sequence[str] = ()) -> Screened:
     stored: list[Fact] = []
     held: list[Held] = []
     dropped = list(extraction.guarded)
-    for fact in [*extraction.facts, *_orders(extraction)]:
+    facts = [fact for fact in extraction.facts if not _is_told(fact, extraction.instructions)]
+    for fact in [*facts, *_orders(facts, extraction.instructions)]:
         safe = _without_secret(fact)
         reason = _why_dropped(safe, injected)
         if safe is None or reason:
@@ -66,10 +68,15 @@ def screen(extraction: Extraction, *, injected: Sequence[str] = ()) -> Screened:
     return Screened(tuple(stored), tuple(held), tuple(_shown(dropped)))
 
 
-def _orders(extraction: Extraction) -> Iterator[Fact]:
+def _is_told(fact: Fact, instructions: Sequence[str]) -> bool:
+    """Whether a fact is all of an instruction, which waits by itself."""
+    return any(fact.statement == text.rstrip(_ENDS) for text in instructions)
+
+
+def _orders(facts: Sequence[Fact], instructions: Sequence[str]) -> Iterator[Fact]:
     """Instructions of which no fact came, as facts somebody may accept."""
-    said = " ".join(fact.statement for fact in extraction.facts)
-    for text in extraction.instructions:
+    said = " ".join(fact.statement for fact in facts)
+    for text in instructions:
         if text not in said:
             yield Fact(
                 category=Category.INSTRUCTION,
