@@ -279,7 +279,11 @@ def _accept(principal: Principal, item: InboxItem, decision: Decision) -> None:
     except Exception:
         _move(principal, item, "accepted", "pending")
         raise
-    InboxItem.objects.filter(pk=item.pk).update(memory=memory)
+    if InboxItem.objects.filter(pk=item.pk, revision=item.revision).update(memory=memory) != 1:
+        # Somebody took it back while the memory was being stored.
+        if not InboxItem.objects.filter(pk=item.pk, state="accepted").exists():
+            _take_back(principal, memory, content)
+        raise Conflict(_("Someone else changed this item meanwhile."), code="stale")
     item.memory = memory
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
 
 from memory.clock import now
 from memory.errors import Conflict, Forbidden, Invalid, NotFound
@@ -125,6 +127,25 @@ def test_two_decisions_at_once_are_one(alice: Principal, item: InboxItem) -> Non
     with pytest.raises(Conflict) as decided:
         decide(alice, item, "accept")
     assert decided.value.code == "decided"
+
+
+def test_what_is_taken_back_while_it_is_stored_is_no_memory(
+    alice: Principal, item: InboxItem
+) -> None:
+    stored: list[str] = []
+
+    def taking_back(execute: Any, sql: str, *rest: Any) -> Any:
+        done = execute(sql, *rest)
+        if sql.startswith('INSERT INTO "memory_memory"') and not stored:
+            stored.append(sql)
+            decide(alice, item, "reopen")
+        return done
+
+    with connection.execute_wrapper(taking_back), pytest.raises(Conflict):
+        decide(alice, item, "accept")
+    assert Memory.objects.get().trashed_at is not None
+    item.refresh_from_db()
+    assert (item.state, item.memory_id) == ("pending", None)
 
 
 def test_reopening_beside_the_same_doubt_is_a_conflict(alice: Principal, item: InboxItem) -> None:
