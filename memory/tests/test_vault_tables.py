@@ -16,7 +16,7 @@ from memory.errors import Invalid, NotFound
 from memory.models import AuditEntry, Job, Passage, Vault, VaultChunk, VectorMark
 from memory.principal import Principal
 from memory.services import embedding, housekeeping, reindex
-from memory.services.vaults import assets, lifecycle, parcels, searching, taking_in
+from memory.services.vaults import assets, chunking, lifecycle, parcels, searching, taking_in
 from memory.services.vaults.assets import AssetDraft
 from memory.services.vaults.parcels import Destination
 from memory.tests.asking import days_ago
@@ -200,6 +200,25 @@ def test_a_deleted_vault_leaves_no_row_in_any_index(alice: Principal, library: V
     assert Passage.objects.count() == VaultChunk.objects.count() == 1
     assert (before - wiring.keyword_index().count(), wiring.store_for(index).count()) == (3, 1)
     assert titles(alice, other, "refund") == ["Other"]
+
+
+def test_a_large_vault_is_erased_in_parts_and_is_whole_again_when_that_is_broken_off(
+    alice: Principal, library: Vault, work: Work
+) -> None:
+    text = "".join(f"Sentence {n} of a long text about quaggas. " for n in range(16_000))
+    assets.put(alice, "library", AssetDraft(text, title="Long"))
+    assert len(rows(library)) > chunking.PAGE
+    before = wiring.keyword_index().count()
+    held = len(rows(library))
+    chunking.remove_most(library)
+    library.refresh_from_db()
+    assert library.needs_index
+    assert len(rows(library)) < chunking.PAGE
+    work()
+    assert len(rows(library)) == held
+    lifecycle.delete(alice, "library")
+    assert not Passage.objects.exists()
+    assert before - wiring.keyword_index().count() == held
 
 
 def test_a_search_under_a_change_gives_no_result(alice: Principal, library: Vault) -> None:

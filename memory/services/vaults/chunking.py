@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from engine.text.chunk import Chunk, chunks
 from engine.text.language import language_of
@@ -57,6 +57,23 @@ def remove(rows: Iterable[VaultAsset]) -> None:
 def remove_all(vault: Vault) -> None:
     """Take everything of a vault out of every index."""
     _discard(Passage.objects.filter(vault_id=vault.pk))
+
+
+def remove_most(vault: Vault) -> None:
+    """Take all of a large vault but the last out of every index, some assets in a transaction.
+
+    So no other writer waits for long. Should it be broken off, the vault is whole, and marked to be
+    taken in again.
+    """
+    rows = Passage.objects.filter(vault_id=vault.pk).order_by("pk")
+    parents = rows.values_list("asset", flat=True)
+    if len(parents[: PAGE + 1]) <= PAGE:
+        return
+    # Until the end it is searched in memory, if at all: as another version.
+    Vault.objects.filter(pk=vault.pk).update(needs_index=True, revision=F("revision") + 1)
+    while len(found := list(parents[:PAGE])) == PAGE:
+        with transaction.atomic():
+            _discard(Passage.objects.filter(asset__in=set(found)))
 
 
 def erase_files() -> None:

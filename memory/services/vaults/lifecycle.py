@@ -209,6 +209,8 @@ def delete(principal: Principal, reference: str) -> Vault:
     """Erase a vault with everything in it, for good."""
     vault = access.find(principal, reference, "manager")
     uid = vault.uid
+    if not vault.is_sealed:
+        chunking.remove_most(vault)
     with transaction.atomic():
         audit.record(principal, "vault.delete", owner=vault.owner, ids=[uid])
         if not vault.is_sealed:
