@@ -39,12 +39,12 @@ class Score:
         )
 
 
-def turns(language: str, halves: str = "ab") -> list[dict[str, Any]]:
-    """The labelled turns of a language."""
+def turns(language: str, sets: str = "ab") -> list[dict[str, Any]]:
+    """The labelled turns of a language, of the sets whose letters are given."""
     return [
         turn
-        for half in halves
-        for turn in json.loads((LABELS / f"{language}_{half}.json").read_text(encoding="utf-8"))
+        for name in sets
+        for turn in json.loads((LABELS / f"{language}_{name}.json").read_text(encoding="utf-8"))
     ]
 
 

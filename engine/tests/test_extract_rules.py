@@ -113,13 +113,39 @@ def test_content_is_cut_at_five_hundred_characters() -> None:
         "I like a, " * 3000,
         "我" * 20_000,
         "私は" + "が" * 20_000,
+        "我，" * 20_000,
+        "其实另外我觉得" * 8000,
+        "実はちなみにまた" * 7000,
+        "Dear x\n" * 6000,
+        "# a\n" * 10_000,
     ],
-    ids=["at", "commas", "one character", "particles"],
+    ids=[
+        "at",
+        "commas",
+        "one character",
+        "particles",
+        "pieces",
+        "led in",
+        "led in too",
+        "Dear",
+        "#",
+    ],
 )
 def test_no_text_holds_a_worker_up(text: str) -> None:
     began = time.process_time()
     extract(text)
     assert time.process_time() - began < 15, "alone it takes two seconds at most"
+
+
+def test_an_article_is_not_read_as_if_its_writer_had_left_out_a_pronoun() -> None:
+    article = "该校创立于一九二一年,每年举行校庆,统一用校服。" * 10
+    assert extract(article).facts == ()
+    assert extract("每年都去看校庆").facts
+
+
+def test_a_preference_without_a_verb_is_read() -> None:
+    (fact,) = extract("vim over emacs").facts
+    assert fact.content == "vim over emacs"
 
 
 def test_a_fact_at_the_end_of_a_sentence_without_end_is_found() -> None:
