@@ -191,7 +191,7 @@ def _write(
         with transaction.atomic():
             row.save()
             audit.record(principal, action, ids=[row.uid], detail=detail)
-            _follow(row.name)
+            _follow(principal, row.name)
     except IntegrityError:
         raise _taken() from None
 
@@ -211,12 +211,12 @@ def _check_unused(name: str) -> None:
         raise Conflict(message, code="in_use")
 
 
-def _follow(name: str) -> None:
+def _follow(principal: Principal, name: str) -> None:
     """Have the index made of what a provider in use is now; nothing is done for the same one.
 
     What works with it for a vault is void.
     """
-    choosing.follow(name)
+    choosing.follow(principal, name)
     if "embedding" in uses(name, wiring.settings()) and Passage.objects.exists():
         embedding.embed_soon()
 

@@ -75,6 +75,9 @@ def test_a_device_only_vault_and_the_policy_hold_for_what_the_studio_chose(
     assert near(alice, vault).embedded == 3
     asked = len(server.requests)
     providers.update(manager, "lab", {"base_url": "https://api.example.com/v1"})
+    told = AuditEntry.objects.filter(action="vault.services").latest("pk")
+    assert told.target_ids == ["embeddingProviderModel", "generationProviderModel"]
+    assert set(told.detail.values()) == {"api.example.com"}
     assert refused(lambda: near(alice, vault))[0] == "device_only_vault"
     assert refused(lambda: asking.answer(alice, query(vault)))[0] == "device_only_vault"
     lifecycle.update(alice, "notes", {"is_device_only": False})

@@ -81,12 +81,24 @@ def update(
     return get(principal)
 
 
-def follow(provider: str) -> None:
-    """Void what works with a provider that has changed, when vaults use it. In a transaction."""
-    if not vault_services.stored().names(provider):
+def follow(principal: Principal, provider: str) -> None:
+    """Void what works with a provider that has changed, when vaults use it. In a transaction.
+
+    The audit is told where texts go from now on.
+    """
+    kept = vault_services.stored()
+    if not kept.names(provider):
         return
     row = EngineSettings.objects.select_for_update().get(pk=1)
     _save(row, vault_settings.normalise(row.stored).revision + 1)
+    found = vault_services.resolve(vault_wiring.config(), kept)
+    ids = [FIELDS[name][0] for name in NAMES if _is_of(found, name, provider)]
+    audit.record(principal, "vault.services", ids=ids, detail=_hosts(found))
+
+
+def _is_of(found: Services, name: ServiceName, provider: str) -> bool:
+    chosen = found.named(name)
+    return chosen is not None and chosen.provider == provider
 
 
 def _save(row: EngineSettings, revision: int) -> None:
