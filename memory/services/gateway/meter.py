@@ -68,6 +68,13 @@ def count(owner: ApiKey, *, tokens: int, is_injected: bool, has_failed: bool) ->
     )
 
 
+def give_back(key: ApiKey, tokens: int) -> None:
+    """Give a capped key the tokens back that were taken for a chat which reached nobody."""
+    if key.daily_tokens is not None and tokens:
+        rows = InjectionDay.objects.filter(pk=_row(key, now().date()).pk, tokens__gte=tokens)
+        rows.update(tokens=F("tokens") - tokens)
+
+
 def change_key(
     principal: Principal, reference: str, *, injection: str, daily_tokens: int | None
 ) -> ApiKey:

@@ -25,6 +25,7 @@ logger = logging.getLogger("memory.gateway")
 
 MAX_MODEL: Final = 200
 DIGITS: Final = 4
+TIMED_OUT: Final = 504
 
 
 class Outcome(StrEnum):
@@ -68,6 +69,11 @@ class Receipt:
         """What they cost."""
         return self.plan.injected.tokens if self.plan.injected else 0
 
+    @property
+    def has_reached_nobody(self) -> bool:
+        """Whether no upstream got the chat; one that did not answer in time got it."""
+        return self.outcome is Outcome.UNREACHED and self.status != TIMED_OUT
+
     def mark(self, step: str) -> None:
         """Note that a step is over."""
         self.durations[step] = (time.perf_counter() - self.started) * 1000
@@ -82,12 +88,7 @@ def keep(receipt: Receipt) -> None:
             took_ms = plan.durations.get("retrieve", 0.0)
             owners = [admission.key]
             retrieval.account(admission.principal, plan.view, "client", owners, took_ms=took_ms)
-        meter.count(
-            admission.key,
-            tokens=receipt.tokens,
-            is_injected=bool(receipt.injected),
-            has_failed=plan.state in TROUBLE,
-        )
+        _meter(receipt)
         Trace.objects.create(**_columns(receipt))
     turn = receipt.turn
     if turn is not None and plan.state is not State.OPTED_OUT:
@@ -98,6 +99,19 @@ def keep(receipt: Receipt) -> None:
             injected=tuple(note.text for note in plan.notes),
         )
         learning.learn(admission, turn, trace_id=receipt.id)
+
+
+def _meter(receipt: Receipt) -> None:
+    """Count the chat, and what its memories cost: nothing where nobody got it."""
+    key, is_free = receipt.admission.key, receipt.has_reached_nobody
+    meter.count(
+        key,
+        tokens=0 if is_free else receipt.tokens,
+        is_injected=bool(receipt.injected) and not is_free,
+        has_failed=receipt.plan.state in TROUBLE,
+    )
+    if is_free:
+        meter.give_back(key, receipt.tokens)
 
 
 def _columns(receipt: Receipt) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from memory.clock import now
 from memory.models import ApiKey, AuditEntry, InjectionDay, Memory, MemoryUse, Trace
 from memory.principal import SYSTEM
-from memory.services import housekeeping, memories
+from memory.services import housekeeping, memories, providers
 from memory.services.gateway import traces
 from memory.tests.conftest import Remember, Work
 from memory.tests.gateway.conftest import CHAT, World, user
@@ -140,6 +140,16 @@ def test_a_key_that_has_spent_its_day_is_given_nothing_more(knowing: World, api:
     assert InjectionDay.objects.get().tokens == 2 * cost
     chief.call("PUT", path, {"injection": "inherit"})
     assert knowing.say(CHAT, user(ASKED)).headers["x-memory-tokens"] == str(cost)
+
+
+@pytest.mark.parametrize("cap", [None, 1000])
+def test_a_chat_that_reaches_nobody_costs_nothing(knowing: World, cap: int | None) -> None:
+    ApiKey.objects.filter(pk=knowing.key.pk).update(daily_tokens=cap)
+    providers.update(SYSTEM, "lab", {"base_url": "http://127.0.0.1:9/v1"})
+    answered = knowing.say(CHAT, user(ASKED))
+    assert (answered.status, answered.headers["x-memory-injected"]) == (502, "1")
+    day = InjectionDay.objects.get()
+    assert (day.chats, day.injected, day.tokens) == (1, 0, 0)
 
 
 @pytest.mark.parametrize(
