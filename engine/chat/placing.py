@@ -68,17 +68,23 @@ def _with_own_mark(body: Body) -> Body:
     Else that last block would be ours, and no later request would begin with it.
     """
     mark, messages = body.get("cache_control"), body.get("messages")
-    last = messages[-1] if isinstance(messages, list) and messages else None
-    if mark is None or not isinstance(messages, list) or not isinstance(last, dict):
+    if mark is None or not isinstance(messages, list) or not messages:
         return body
-    content = last.get("content")
-    parts: Json = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    block = parts[-1] if isinstance(parts, list) and parts else None
-    if not isinstance(parts, list) or not isinstance(block, dict):
+    marked = _marked_within(messages[-1], mark)
+    if marked is None:
         return body
-    marked = {**last, "content": [*parts[:-1], {"cache_control": mark, **block}]}
     rest = {name: value for name, value in body.items() if name != "cache_control"}
     return {**rest, "messages": [*messages[:-1], marked]}
+
+
+def _marked_within(message: Json, mark: Json) -> Json:
+    """A message whose last part carries a mark; None where it has no such part."""
+    content = message.get("content") if isinstance(message, dict) else None
+    parts: Json = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    block = parts[-1] if isinstance(parts, list) and parts else None
+    if not isinstance(message, dict) or not isinstance(parts, list) or not isinstance(block, dict):
+        return None
+    return {**message, "content": [*parts[:-1], {"cache_control": mark, **block}]}
 
 
 def _in_chat(
@@ -123,9 +129,19 @@ def _behind(messages: Messages, mark: tuple[int, int], text: str) -> Messages | 
     if turn is not None and turn > index:
         return _replaced(messages, turn, text, at=0)
     if _is_user(messages[index]):
-        return _replaced(messages, index, text, at=part)
+        own = _without_own_mark(messages[index])
+        return _replaced([*messages[:index], own, *messages[index + 1 :]], index, text, at=part)
     later = [at for at in range(index + 1, len(messages)) if _is_user(messages[at])]
     return _replaced(messages, later[0], text, at=0) if later else None
+
+
+def _without_own_mark(message: Json) -> Json:
+    """A message with a mark of its own on its last part instead: ours comes behind it."""
+    mark = message.get("cache_control") if isinstance(message, dict) else None
+    marked = None if mark is None else _marked_within(message, mark)
+    if not isinstance(marked, dict):
+        return message
+    return {name: value for name, value in marked.items() if name != "cache_control"}
 
 
 def _is_user(message: Json) -> bool:

@@ -182,7 +182,12 @@ RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "42"}
             1,
             [{**RESULT, **MARK}, RESULT, text(BLOCK)],
         ),
-        ([{"role": "user", "content": "u", **MARK}], 0, f"u\n\n{BLOCK}"),
+        ([{"role": "user", "content": "u", **MARK}], 0, [text("u", **MARK), text(BLOCK)]),
+        (
+            [{"role": "user", "content": [text("u"), text("v")], **MARK}],
+            0,
+            [text("u"), text("v", **MARK), text(BLOCK)],
+        ),
     ],
 )
 @pytest.mark.parametrize("protocol", [Protocol.CHAT, Protocol.MESSAGES])
