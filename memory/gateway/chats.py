@@ -108,7 +108,7 @@ class Chats:
         receipt.mark("upstream")
         receipt.status = answer.status
         is_read = learning.wants_replies(receipt.admission) and answer.status == 200
-        reply = Reply(answer, dialect=chat.incoming.dialect, is_read=is_read)
+        reply = Reply(answer, receipt.provider, dialect=chat.incoming.dialect, is_read=is_read)
         try:
             await reply.pass_on(send, receipt_headers(receipt))
             receipt.outcome = Outcome.OK if answer.status < 400 else Outcome.REFUSED

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from memory.asgi import Receive, Scope, bearer, header
 from memory.gateway.refusals import Dialect, Refusal
+from memory.services.keys import PREFIX
 
 
 class Gone(Exception):
@@ -43,8 +44,17 @@ def incoming(scope: Scope) -> Incoming:
         path=scope["path"].rstrip("/"),
         query=scope.get("query_string", b"").decode("latin-1"),
         headers=headers,
-        secret=bearer(scope) or header(scope, b"x-api-key").strip(),
+        secret=_secret(scope),
     )
+
+
+def _secret(scope: Scope) -> str:
+    """The credential of either header; of two, the one that is ours.
+
+    Anthropic's client sends both where its environment holds a token of somebody else.
+    """
+    found = [each for each in (bearer(scope), header(scope, b"x-api-key").strip()) if each]
+    return next((each for each in found if each.startswith(PREFIX)), found[0] if found else "")
 
 
 async def read_body(receive: Receive, headers: Mapping[str, str]) -> bytes:

@@ -106,7 +106,8 @@ class Passing:
                 await refuse(send, error, dialect)
                 return
             try:
-                await Reply(answer, dialect=dialect, is_read=False).pass_on(send, [])
+                reply = Reply(answer, one.upstream.provider, dialect=dialect, is_read=False)
+                await reply.pass_on(send, [])
             except HttpFailed:
                 # The head has been sent: the client sees that the body ends too early.
                 return

@@ -54,8 +54,9 @@ def refusal_for(error: HttpFailed, provider: str) -> Refusal:
 class Reply:
     """Passes an answer on, and reads its text on the side where that is wanted."""
 
-    def __init__(self, answer: Answer, *, dialect: Dialect, is_read: bool) -> None:
+    def __init__(self, answer: Answer, provider: str, *, dialect: Dialect, is_read: bool) -> None:
         self.answer = answer
+        self._provider = provider
         self._dialect = dialect
         self._is_stream = answer.header(b"content-type").startswith(b"text/event-stream")
         self._reader = ReplyReader() if is_read and self._is_stream else None
@@ -86,7 +87,7 @@ class Reply:
                 self._look_at(chunk)
         except HttpFailed as error:
             if self._is_stream:
-                event = error_event(refusal_for(error, "upstream"), self._dialect)
+                event = error_event(refusal_for(error, self._provider), self._dialect)
                 await send({"type": "http.response.body", "body": event, "more_body": False})
             raise
         finally:

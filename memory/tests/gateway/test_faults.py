@@ -32,7 +32,7 @@ def test_a_stream_that_dies_ends_with_an_error_of_the_protocol(world: World, pat
     assert (answered.status, answered.is_whole) == (200, True)
     assert answered.body.startswith(b"".join(EVENTS[:2]))
     event = last_event(answered)
-    assert event["error"]["message"].startswith("The provider")
+    assert event["error"]["message"].startswith("The provider “lab”")
     assert (b"event: error\n" in answered.body) == (event.get("type") == "error")
     assert (event.get("type") == "error") == (path == "/v1/messages")
     assert (world.receipt().outcome, world.receipt().status) == ("broken", 200)

@@ -104,6 +104,14 @@ def test_who_may_not_chat_is_told_in_the_shape_of_the_protocol(
     assert world.upstream.requests == []
 
 
+def test_of_two_credentials_the_one_that_is_ours_counts(world: World) -> None:
+    other = {"authorization": "Bearer sk-of-somebody-else", "x_api_key": world.secret}
+    assert world.say(CHAT, user("hi"), **other).status == 200
+    assert "sk-of-somebody-else" not in str(world.upstream.requests[0].headers)
+    swapped = {"authorization": f"Bearer {world.secret}", "x_api_key": "sk-of-somebody-else"}
+    assert world.say(CHAT, user("hi"), **swapped).status == 200
+
+
 def test_a_key_needs_the_scope_chat(world: World) -> None:
     _key, secret = keys.create(SYSTEM, "reader", scopes=("read", "write"))
     answered = world.say(CHAT, user("hi"), authorization=f"Bearer {secret}")
