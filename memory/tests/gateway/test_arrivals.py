@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from memory.gateway.mount import Gateway
 from memory.models import ApiKey
@@ -76,10 +78,14 @@ def test_a_service_is_sent_nothing_before_the_caller_is_admitted(
 def test_a_caller_who_was_known_and_is_revoked_is_told_so_before_anything_else(
     world: World, asked: list[str]
 ) -> None:
+    def revoke() -> None:
+        ApiKey.objects.filter(pk=world.key.pk).update(revoked_at=world.key.created_at)
+        connection.close()
+
     async def ask(gateway: Gateway) -> list[int]:
         good, broken = world.asks(CHAT, user(TURN)), world.asks(CHAT, b"{")
         first = [(await call(gateway, one)).status for one in (good, broken)]
-        await ApiKey.objects.filter(pk=world.key.pk).aupdate(revoked_at=world.key.created_at)
+        await asyncio.to_thread(revoke)
         return [*first, *[(await call(gateway, one)).status for one in (broken, good)]]
 
     assert world.run(ask) == [200, 400, 401, 401]
