@@ -104,8 +104,10 @@ class FakeUpstream:
         task, next_byte = asyncio.ensure_future(sending), asyncio.ensure_future(reader.read(1))
         try:
             await asyncio.wait({task, next_byte}, return_when=asyncio.FIRST_COMPLETED)
-            is_whole = task.done() and task.result()
-            if not task.done():
+            # To write to somebody who has gone fails.
+            has_left = not task.done() or isinstance(task.exception(), ConnectionError)
+            is_whole = not has_left and task.result()
+            if has_left:
                 self.left.set()
         finally:
             self.open_streams -= 1

@@ -78,10 +78,10 @@ class Reply:
         headers = client_headers(self.answer.headers, receipt)
         if self._is_stream:
             headers.append((b"x-accel-buffering", b"no"))
-        await send(
-            {"type": "http.response.start", "status": self.answer.status, "headers": headers}
-        )
         try:
+            await send(
+                {"type": "http.response.start", "status": self.answer.status, "headers": headers}
+            )
             async for chunk in self.answer.chunks():
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 self._look_at(chunk)

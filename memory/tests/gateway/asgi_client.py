@@ -38,13 +38,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request. ``leaves_when`` is asked after every piece whether the client goes now."""
+    """A request. ``leaves_when`` is asked after every piece whether the client goes now; one that
+    ``stalls`` goes without taking even the head."""
 
     method: str
     path: str
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     leaves_when: Callable[[Answered], bool] = field(default=lambda _answered: False)
+    stalls: bool = False
 
 
 async def call(gateway: Gateway, wanted: Call, left: asyncio.Event | None = None) -> Answered:
@@ -60,6 +62,9 @@ async def call(gateway: Gateway, wanted: Call, left: asyncio.Event | None = None
         return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
+        if wanted.stalls:
+            gone.set()
+            await asyncio.Event().wait()
         if message["type"] == "http.response.start":
             answered.status = message["status"]
             answered.headers = {name.decode(): value.decode() for name, value in message["headers"]}

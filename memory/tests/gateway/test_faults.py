@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -95,6 +96,20 @@ def test_a_client_that_leaves_takes_the_upstream_along(world: World, after: int)
     answered = world.run(leave)
     assert not answered.is_whole
     assert world.upstream.left.wait(10)
+    assert world.receipt().outcome == "left"
+
+
+def test_a_client_that_leaves_before_the_head_takes_the_upstream_along(world: World) -> None:
+    world.upstream.script = [Reply(pieces=EVENTS, headers=TYPE, hangs_after=1)]
+    wanted = replace(world.asks(CHAT, user("hi", stream=True)), stalls=True)
+
+    async def leave(gateway: Gateway) -> tuple[Answered, bool]:
+        answered = await call(gateway, wanted)
+        # Before the gateway stops, which closes every connection.
+        return answered, await asyncio.to_thread(world.upstream.left.wait, 5)
+
+    answered, has_left = world.run(leave)
+    assert (answered.status, answered.is_whole, has_left) == (0, False, True)
     assert world.receipt().outcome == "left"
 
 
