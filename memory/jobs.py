@@ -104,6 +104,7 @@ def enqueue(order: Order, *, dispatch: bool = True) -> Job:
     if order.dedupe_key:
         active = Job.objects.filter(dedupe_key=order.dedupe_key, state__in=Job.ACTIVE).first()
         if active is not None:
+            _look_after_commit(active)
             return active
     try:
         with transaction.atomic():
@@ -114,6 +115,19 @@ def enqueue(order: Order, *, dispatch: bool = True) -> Job:
     if dispatch:
         transaction.on_commit(partial(send, job.pk, order.kind))
     return job
+
+
+def _look_after_commit(active: Job) -> None:
+    """Have an answered job's kind look again should the job have ended before this commit: its own
+    last look saw nothing of this transaction."""
+    if active.kind in _LAST_LOOKS and transaction.get_connection().in_atomic_block:
+        transaction.on_commit(partial(_look_if_ended, active.pk, active.kind))
+
+
+def _look_if_ended(job_id: uuid.UUID, kind: str) -> None:
+    ended = Job.objects.filter(pk=job_id, state=Job.State.SUCCEEDED).first()
+    if ended is not None:
+        _LAST_LOOKS[kind](ended.result)
 
 
 def send(job_id: uuid.UUID, kind: str) -> bool:

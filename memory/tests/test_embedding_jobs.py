@@ -271,3 +271,20 @@ def test_a_memory_that_comes_in_the_last_moment_of_a_job_is_not_left_waiting(
     assert work() == 1
     assert embedding.coverage().pending == 0
     assert not Job.objects.filter(state__in=Job.ACTIVE).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_that_ends_between_an_order_and_its_commit_is_followed_by_another(
+    alice: Principal, remember: Remember, work: Work
+) -> None:
+    remember(alice, "likes tea")
+    work()
+    remember(alice, "likes cocoa")
+    active = Job.objects.filter(state__in=Job.ACTIVE)
+    job = active.get()
+    with transaction.atomic():
+        remember(alice, "likes coffee")
+        assert active.get() == job, "the one that is active was the answer"
+        # Its last look was before this commit, and saw no mark of the third.
+        Job.objects.filter(pk=job.pk).update(state=Job.State.SUCCEEDED, result={"pending": 0})
+    assert active.get() != job
