@@ -304,9 +304,11 @@ def _is_waiting() -> bool:
     return in_use.filter(attempts__lt=MAX_ATTEMPTS).exists()
 
 
-def _look_again(result: Mapping[str, Any]) -> None:
-    """Go on when a mark came after the last look of a job that had left none."""
-    if not result["pending"] and _is_waiting():
+def _look_again(_result: Mapping[str, Any]) -> None:
+    """Go on when a mark came after the last look of a job that could have embedded it."""
+    # Not by what the job counted as pending: that may be this very mark.
+    index = VectorIndex.objects.filter(signature=_chosen()).first()
+    if index is not None and waiting(index).exists():
         embed_soon()
 
 

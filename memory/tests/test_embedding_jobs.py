@@ -273,6 +273,20 @@ def test_a_memory_that_comes_in_the_last_moment_of_a_job_is_not_left_waiting(
     assert not Job.objects.filter(state__in=Job.ACTIVE).exists()
 
 
+def test_a_memory_that_a_job_only_counts_any_more_is_not_left_waiting(
+    alice: Principal, remember: Remember
+) -> None:
+    remember(alice, "likes tea")
+
+    def fill_and_count_one_that_is_late(context: jobs.JobContext) -> dict[str, int]:
+        result = embedding.fill(context)
+        remember(alice, "likes cocoa")
+        return {**result, "pending": reindex.pending()}
+
+    assert jobs.run(_only_job().pk, {"reindex": fill_and_count_one_that_is_late})
+    assert Job.objects.filter(state=Job.State.QUEUED, kind="reindex").count() == 1
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_job_that_ends_between_an_order_and_its_commit_is_followed_by_another(
     alice: Principal, remember: Remember, work: Work
