@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from engine.records import Changes, Draft, Filter, Page, Record, Search
 from engine.types import (
+    Beside,
     Candidate,
     Health,
     Match,
@@ -199,13 +200,17 @@ class PassageSource(Protocol):
         """Newest passages within the scope, one for each parent, newest first."""
         ...
 
-    def places(
-        self, ids: Collection[int], scope: Scope, *, with_turns: bool = True
-    ) -> Mapping[int, Place]:
-        """Language and turn of passages; those that no longer exist are absent.
+    def places(self, ids: Collection[int]) -> Mapping[int, Place]:
+        """Language and session of passages; those that no longer exist are absent."""
+        ...
 
-        The neighbours named are within the scope; without ``with_turns`` none is.
-        """
+    def beside(self, ids: Collection[int], scope: Scope) -> Mapping[int, Beside]:
+        """The neighbours of passages in their sessions, within the scope. What was not said in
+        a session is absent."""
+        ...
+
+    def uses(self, ids: Collection[int]) -> Mapping[int, int]:
+        """How often the memories of passages were retrieved; those that never were are absent."""
         ...
 
     def dated(self, scope: Scope, start_ms: int, end_ms: int, limit: int) -> list[int]:

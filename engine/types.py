@@ -150,11 +150,9 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a passage stands: its language, and its turn in a conversation.
+    """Where a passage stands: its language, and the conversation that it is a turn of.
 
     ``session`` is empty for what was not said in one; then ``speaker`` may still be given.
-    ``before`` and ``after`` are the passages next to it in the session, within the scope asked
-    for.
     """
 
     language: str
@@ -162,9 +160,10 @@ class Place:
     session: str = ""
     speaker: str = ""
     occurred_ms: int = 0
-    uses: int = 0
-    before: int | None = None
-    after: int | None = None
+
+
+Beside = tuple[int | None, int | None]
+"""The passages before and after one in its session, of those that a scope sees."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,43 +2,81 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, cast
-
-from django.db import connection
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeVar
 
 from engine import scope_sql
-from engine.database import POSTGRESQL, SQLITE, Dialect
 from engine.text.template import indexed_text
-from engine.types import MemoryType, Passage, PassageKind, Place, Scope
+from engine.types import Beside, MemoryType, Passage, PassageKind, Place, Scope
 from engine.vault.index import IndexedChunk
+from memory import passage_sql
 from memory.models import ApiKey, Memory, VaultChunk
 from memory.models import Passage as PassageRow
+from memory.passage_cache import PassageCache, Text
+
+T = TypeVar("T")
 
 
 class PassageReader:
-    """The engine's ``PassageSource`` over the ORM; remembers the memories and chunks it read."""
+    """The engine's ``PassageSource`` over the ORM; remembers the memories and chunks it read.
 
-    def __init__(self) -> None:
+    With a cache it serves one retrieval, and reads nothing again that has not changed. ``keys``
+    are owners that were read already.
+    """
+
+    def __init__(self, cache: PassageCache | None = None, *, keys: Iterable[ApiKey] = ()) -> None:
         self.memories: dict[str, Memory] = {}
         self.chunks: dict[int, IndexedChunk] = {}
-        self._keys: dict[int, ApiKey] = {}
+        self._keys = {key.pk: key for key in keys}
+        self._cache = cache
+
+    @cached_property
+    def _version(self) -> int | None:
+        """What of the cache holds; asked when the lists of the retrieval are there."""
+        return self._cache.follow() if self._cache is not None else None
 
     def load(self, ids: Collection[int]) -> Mapping[int, Passage]:
         """Passages by id. Keys are few, so they are read once rather than beside every row."""
-        rows = list(PassageRow.objects.filter(pk__in=list(ids)).select_related("memory"))
-        unread = {row.owner_id for row in rows} - self._keys.keys()
-        self._keys.update(ApiKey.objects.in_bulk(list(unread)) if unread else {})
+        known = self._known(PassageCache.texts, ids)
+        rows = _rows_of([key for key in ids if key not in known])
+        self._read_keys([text.passage for text in known.values()], rows)
         found: dict[int, Passage] = {}
-        for row in rows:
-            if row.memory is not None and row.owner_id in self._keys:
-                row.memory.api_key = self._keys[row.owner_id]
-                found[row.pk] = to_engine(row, row.memory)
-                self.memories[str(row.memory.pk)] = row.memory
+        for text in known.values():
+            self._hold(text.passage, text.memory(), found)
+        read = [(to_engine(row, row.memory), row.memory) for row in rows if row.memory is not None]
+        self._keep(PassageCache.keep_texts, lambda: {one.id: Text.of(one, of) for one, of in read})
+        for passage, memory in read:
+            self._hold(passage, memory, found)
         if chunks := [row for row in rows if row.asset_id is not None]:
             found.update(self._load_chunks(chunks))
         return found
+
+    def _known(
+        self, part: Callable[[PassageCache, Collection[int]], dict[int, T]], ids: Collection[int]
+    ) -> dict[int, T]:
+        """What the cache has of some passages."""
+        return {} if self._cache is None or self._version is None else part(self._cache, ids)
+
+    def _keep(
+        self,
+        part: Callable[[PassageCache, int, Mapping[int, T]], None],
+        read: Callable[[], Mapping[int, T]],
+    ) -> None:
+        """Hand the cache what was read."""
+        if self._cache is not None and self._version is not None:
+            part(self._cache, self._version, read())
+
+    def _read_keys(self, known: Iterable[Passage], rows: Iterable[PassageRow]) -> None:
+        owners = {passage.owner for passage in known} | {row.owner_id for row in rows}
+        if unread := owners - self._keys.keys():
+            self._keys.update(ApiKey.objects.in_bulk(list(unread)))
+
+    def _hold(self, passage: Passage, memory: Memory, found: dict[int, Passage]) -> None:
+        if passage.owner in self._keys:
+            memory.api_key = self._keys[passage.owner]
+            self.memories[passage.parent] = memory
+            found[passage.id] = passage
 
     def _load_chunks(self, rows: Sequence[PassageRow]) -> Mapping[int, Passage]:
         """Passages of vaults, whose texts lie beside them; as values, since there may be many."""
@@ -52,45 +90,59 @@ class PassageReader:
 
     def recent(self, scope: Scope, limit: int) -> list[int]:
         """First passages of the newest memories within the scope, newest first."""
-        condition, params = scope_sql.where(scope, dialect=_dialect())
+        condition, params = scope_sql.where(scope, dialect=passage_sql.dialect())
         sql = f"""
             SELECT p.id FROM {scope_sql.TABLE} p
             WHERE p.ordinal = 0 AND {condition} ORDER BY p.created_ms DESC, p.id DESC LIMIT ?"""
-        return [row[0] for row in _rows(sql, [*params, limit])]
+        return [row[0] for row in passage_sql.rows(sql, [*params, limit])]
 
     def firsts(self, parents: Collection[str], scope: Scope) -> dict[str, int]:
         """First passages of memories, by the memory's id, of those that are within the scope."""
-        condition, params = scope_sql.where(scope, dialect=_dialect())
-        within = (
-            f"SELECT p.id FROM {scope_sql.TABLE} p WHERE {condition} AND p.id {_dialect().among}"
-        )
         rows = PassageRow.objects.filter(memory__in=list(parents), ordinal=0)
         ids = {pk: str(parent) for pk, parent in rows.values_list("pk", "memory_id")}
-        found = _rows(within, [*params, _listed(ids)]) if ids else []
-        return {ids[row[0]]: row[0] for row in found}
+        return {ids[key]: key for key in passage_sql.visible(ids, scope)}
 
-    def places(
-        self, ids: Collection[int], scope: Scope, *, with_turns: bool = True
-    ) -> Mapping[int, Place]:
-        """Language, turn and uses of passages, in two queries; neighbours are within the scope."""
-        if not ids:
-            return {}
-        found = {
-            row[0]: row[1:]
-            for row in _rows(_PLACES.replace("{among}", _dialect().among), [_listed(ids)])
+    def places(self, ids: Collection[int]) -> dict[int, Place]:
+        """Language and session of passages."""
+        known = self._known(PassageCache.places, ids)
+        read = passage_sql.places([key for key in ids if key not in known])
+        self._keep(PassageCache.keep_places, lambda: read)
+        return known | read
+
+    def beside(self, ids: Collection[int], scope: Scope) -> Mapping[int, Beside]:
+        """The neighbours of passages in their sessions, within the scope."""
+        talked = {key: place for key, place in self.places(ids).items() if place.session}
+        if self._version is None:
+            return passage_sql.beside(talked, scope)
+        pairs = self._known(PassageCache.beside, talked)
+        read = passage_sql.beside([key for key in talked if key not in pairs], None)
+        self._keep(PassageCache.keep_beside, lambda: read)
+        pairs |= read
+        named = {other for pair in pairs.values() for other in pair if other is not None}
+        seen, turns = passage_sql.visible(named, scope), talked | self.places(named - talked.keys())
+        # Behind a turn that the scope does not see, or that has left the session, may be another.
+        behind = {
+            key
+            for key, pair in pairs.items()
+            for other in pair
+            if other is not None
+            and not (other in seen and _are_together(turns[key], turns.get(other)))
         }
-        talked = [key for key, row in found.items() if row[2]] if with_turns else []
-        turns = _turns(talked, scope)
-        return {key: Place(*row, *turns.get(key, ())) for key, row in found.items()}
+        kept = {key: pair for key, pair in pairs.items() if key not in behind}
+        return kept | passage_sql.beside(behind, scope)
+
+    def uses(self, ids: Collection[int]) -> Mapping[int, int]:
+        """How often the memories of passages were retrieved."""
+        return passage_sql.uses(ids)
 
     def dated(self, scope: Scope, start_ms: int, end_ms: int, limit: int) -> list[int]:
         """Passages within the scope that happened from ``start_ms`` to before ``end_ms``."""
-        condition, params = scope_sql.where(scope, dialect=_dialect())
+        condition, params = scope_sql.where(scope, dialect=passage_sql.dialect())
         sql = f"""
             SELECT p.id FROM {scope_sql.TABLE} p
             WHERE p.occurred_ms >= ? AND p.occurred_ms < ? AND {condition}
             ORDER BY p.occurred_ms DESC, p.id DESC LIMIT ?"""
-        return [row[0] for row in _rows(sql, [start_ms, end_ms, *params, limit])]
+        return [row[0] for row in passage_sql.rows(sql, [start_ms, end_ms, *params, limit])]
 
 
 _CHUNK: Final = (
@@ -103,54 +155,15 @@ _CHUNK: Final = (
     "passage__asset__meta",
     "passage__asset__revision",
 )
-_PLACES: Final = f"""
-    SELECT p.id, p.language, p.owner_id, p.session, p.speaker, p.occurred_ms,
-        COALESCE(u.access_count, 0)
-    FROM {scope_sql.TABLE} p LEFT JOIN memory_memoryuse u ON u.memory_id = p.memory_id
-    WHERE p.id {{among}}"""
-_SAME_MOMENT: Final = "n.occurred_ms = p.occurred_ms AND n.id"
-_OTHER_MOMENT: Final = "n.occurred_ms"
-_TURN: Final = f"""
-    (SELECT n.id FROM {scope_sql.TABLE} n
-    WHERE n.owner_id = p.owner_id AND n.session = p.session AND NOT (n.session = '')
-    AND %s AND %s ORDER BY n.occurred_ms %s, n.id %s LIMIT 1)"""
 
 
-def _turns(ids: Collection[int], scope: Scope) -> dict[int, tuple[int | None, int | None]]:
-    """The passages before and after each, of the same session and within the scope."""
-    if not ids:
-        return {}
-    condition, params = scope_sql.where(scope, alias="n", dialect=_dialect())
-    before, after = _beside("<", "DESC", condition), _beside(">", "ASC", condition)
-    among = _dialect().among
-    sql = f"SELECT p.id, {before}, {after} FROM {scope_sql.TABLE} p WHERE p.id {among}"
-    return {row[0]: (row[1], row[2]) for row in _rows(sql, [*params * 4, _listed(ids)])}
+def _are_together(turn: Place, other: Place | None) -> bool:
+    return other is not None and (turn.owner, turn.session) == (other.owner, other.session)
 
 
-def _beside(sign: str, direction: str, condition: str) -> str:
-    """The next turn on one side. Two looks at the index, each of one step: SQLite compares pairs
-    of columns by walking all turns of one moment."""
-    looks = (
-        _TURN % (f"{_SAME_MOMENT} {sign} p.id", condition, direction, direction),
-        _TURN % (f"{_OTHER_MOMENT} {sign} p.occurred_ms", condition, direction, direction),
-    )
-    return f"COALESCE({', '.join(looks)})"
-
-
-def _dialect() -> Dialect:
-    return SQLITE if connection.vendor == "sqlite" else POSTGRESQL
-
-
-def _listed(ids: Collection[int]) -> str:
-    # One value for all: databases limit how many a statement may carry.
-    return json.dumps(list(ids))
-
-
-def _rows(sql: str, params: Sequence[object]) -> list[tuple[Any, ...]]:
-    """Rows of a statement with ``?`` placeholders."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql.replace("%", "%%").replace("?", "%s"), cast(Any, list(params)))
-        return cast(list[tuple[Any, ...]], cursor.fetchall())
+def _rows_of(ids: Sequence[int]) -> list[PassageRow]:
+    found = PassageRow.objects.filter(pk__in=ids).select_related("memory")
+    return list(found) if ids else []
 
 
 def to_engine(row: PassageRow, memory: Memory) -> Passage:

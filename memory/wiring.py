@@ -28,6 +28,7 @@ from engine.types import Degraded, Passage, Purpose, Signature
 from memory import backend_wiring, local_stores, provider_sources, rerankers, shared_vectors
 from memory.model_facts import LOCAL_FAMILIES, id_of, models_dir
 from memory.models import EngineSettings, VectorIndex
+from memory.passage_cache import PassageCache
 from memory.passage_reader import PassageReader
 from memory.provider_sources import Named
 from memory.stored_settings import Settings, normalise
@@ -99,6 +100,10 @@ def keyword_index() -> KeywordIndex:
             folder = Path(django_settings.MEMORY_STUDIO_HOME) / "cache" / "keyword"
             _keyword = PostingsIndex(durable, folder=folder, release=lambda: connection.close())
         return _keyword
+
+
+passages_read: Final = PassageCache(connect)
+"""What searches of this process have read of passages."""
 
 
 def _texts(ids: Collection[int]) -> Mapping[int, Passage]:
@@ -377,6 +382,7 @@ def reset() -> None:
         _wrap = None
         _sources.clear()
         _stores.clear()
+    passages_read.clear()
     from memory import qdrant_store, subscriptions
 
     local_stores.reset()

@@ -23,9 +23,7 @@ def fused(run: Run) -> Ordered:
         ordered = fuse(lists, k=rule.rrf_k, weights=[vector_weight, keyword_weight])
         run.stage("fuse", ranked(ordered), note=f"rrf k={rule.rrf_k}")
         return _with_priors(run, ordered, {})
-    turns = run.tiers.has_conversations and run.query.match is Match.ANY
-    found = dict.fromkeys([*run.vector, *run.keyword])
-    places = run.tiers.passages.places(found, run.scope, with_turns=turns)
+    places = run.tiers.passages.places(dict.fromkeys([*run.vector, *run.keyword]))
     vector = ScoreList(
         by_range(list(run.vector.values())), vector_weight, _unknown_to_model(run, places)
     )
@@ -56,9 +54,10 @@ def _in_conversation(
         return ordered, places
     if not any(place.session for place in places.values()):
         return ordered, places
-    beside = conversation.neighbours(places)
-    places.update(run.tiers.passages.places(beside, run.scope, with_turns=False))
-    ordered = conversation.converse(ordered, places, run.query.text)
+    passages = run.tiers.passages
+    beside = passages.beside(places, run.scope)
+    places.update(passages.places(conversation.neighbours(beside, places)))
+    ordered = conversation.converse(ordered, places, beside, run.query.text)
     run.stage("conversation", ranked(ordered))
     return ordered, places
 
@@ -78,8 +77,9 @@ def _of_that_time(run: Run, ordered: Ordered) -> Ordered:
 def _with_priors(run: Run, ordered: Ordered, places: Mapping[int, Place]) -> Ordered:
     if not run.tiers.priors.are_on:
         return ordered
-    missing = [key for key, _score in ordered if key not in places]
-    places = {**places, **run.tiers.passages.places(missing, run.scope, with_turns=False)}
-    ordered = priors.apply(ordered, places, run.tiers.priors, now_ms=run.scope.now_ms)
+    passages = run.tiers.passages
+    places = {**places, **passages.places([key for key, _ in ordered if key not in places])}
+    uses = passages.uses(places)
+    ordered = priors.apply(ordered, places, uses, run.tiers.priors, now_ms=run.scope.now_ms)
     run.stage("priors", ranked(ordered))
     return ordered

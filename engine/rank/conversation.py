@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from engine.text.normalize import has_unspaced
-from engine.types import Place
+from engine.types import Beside, Place
 
 WINDOW = 0.25
 SESSION = 0.5
@@ -28,14 +28,17 @@ Scores = dict[int, float]
 Session = tuple[int, str]
 
 
-def neighbours(places: Mapping[int, Place]) -> set[int]:
-    """Passages beside these that are not among them."""
-    beside = {other for place in places.values() for other in (place.before, place.after)}
-    return {other for other in beside if other is not None and other not in places}
+def neighbours(beside: Mapping[int, Beside], places: Mapping[int, Place]) -> set[int]:
+    """Passages beside others that have no place yet."""
+    named = {other for pair in beside.values() for other in pair}
+    return {other for other in named if other is not None and other not in places}
 
 
 def converse(
-    ordered: Sequence[tuple[int, float]], places: Mapping[int, Place], query: str
+    ordered: Sequence[tuple[int, float]],
+    places: Mapping[int, Place],
+    beside: Mapping[int, Beside],
+    query: str,
 ) -> list[tuple[int, float]]:
     """The order with neighbouring turns, sessions and speakers counted in; scores 0..1.
 
@@ -44,46 +47,48 @@ def converse(
     """
     if not any(place.session for place in places.values()):
         return list(ordered)
-    base = dict(ordered)
-    window = _window(base, places)
-    scores = {key: base.get(key, 0.0) + WINDOW * window.get(key, 0.0) for key in base | window}
-    sessions = _sessions(scores, places)
+    scores = dict(ordered)
+    for key, share in _window(scores, places, beside).items():
+        scores[key] = scores.get(key, 0.0) + WINDOW * share
+    turns = _turns(scores, places)
+    good = _shares({session: _best(scores, found) for session, found in turns.items()})
     named = _Named(query)
+    for session, found in turns.items():
+        share = SESSION * good[session]
+        for passage_id in found:
+            scores[passage_id] += share + SPEAKER * named(places[passage_id].speaker)
     total = 1 + WINDOW + SESSION + SPEAKER
-    for passage_id in scores:
-        place = places.get(passage_id)
-        if place is not None and place.session:
-            session = sessions[place.owner, place.session]
-            scores[passage_id] += SESSION * session + SPEAKER * named(place.speaker)
-        scores[passage_id] /= total
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    shares = [(passage_id, score / total) for passage_id, score in scores.items()]
+    return sorted(shares, key=lambda pair: (-pair[1], pair[0]))
 
 
-def _window(base: Scores, places: Mapping[int, Place]) -> Scores:
+def _window(base: Scores, places: Mapping[int, Place], beside: Mapping[int, Beside]) -> Scores:
     """For each turn the sum over itself and its neighbours, as shares of the greatest."""
     window: Scores = {}
     for passage_id, score in base.items():
         place = places.get(passage_id)
         if place is None or not place.session:
             continue
-        for turn in (passage_id, place.before, place.after):
+        for turn in (passage_id, *beside.get(passage_id, ())):
             if turn is not None and turn in places:
                 window[turn] = window.get(turn, 0.0) + score
     return _shares(window)
 
 
-def _sessions(scores: Scores, places: Mapping[int, Place]) -> dict[Session, float]:
-    """The mean of each session's best turns, as shares of the greatest."""
-    turns: dict[Session, list[float]] = {}
-    for passage_id, score in scores.items():
+def _turns(scores: Scores, places: Mapping[int, Place]) -> dict[Session, list[int]]:
+    """The turns of each session."""
+    turns: dict[Session, list[int]] = {}
+    for passage_id in scores:
         place = places.get(passage_id)
         if place is not None and place.session:
-            turns.setdefault((place.owner, place.session), []).append(score)
-    means = {
-        session: sum(sorted(found, reverse=True)[:SESSION_TURNS]) / SESSION_TURNS
-        for session, found in turns.items()
-    }
-    return _shares(means)
+            turns.setdefault((place.owner, place.session), []).append(passage_id)
+    return turns
+
+
+def _best(scores: Scores, turns: Sequence[int]) -> float:
+    """The mean of a session's best turns."""
+    best = sorted([scores[turn] for turn in turns], reverse=True)[:SESSION_TURNS]
+    return sum(best) / SESSION_TURNS
 
 
 def _shares(scores: dict[Key, float]) -> dict[Key, float]:

@@ -33,6 +33,7 @@ class Priors:
 def apply(
     ordered: Sequence[tuple[int, float]],
     places: Mapping[int, Place],
+    uses: Mapping[int, int],
     priors: Priors,
     *,
     now_ms: int,
@@ -42,13 +43,14 @@ def apply(
     ``score' = (score + r · 2^(-age / half-life) + u · log(1 + uses) / log(1 + most uses)) /
     (1 + r + u)``; the score itself should be within 0..1.
     """
-    most = max((place.uses for place in places.values()), default=0)
+    most = max(uses.values(), default=0)
     scored: list[tuple[int, float]] = []
     for passage_id, score in ordered:
         place = places.get(passage_id)
         if place is not None:
             age_ms = max(0, now_ms - place.occurred_ms)
             score += priors.recency * 2.0 ** (-age_ms / HALF_LIFE_MS)
-            score += priors.use * math.log1p(place.uses) / math.log1p(most) if most else 0.0
+            used = uses.get(passage_id, 0)
+            score += priors.use * math.log1p(used) / math.log1p(most) if most else 0.0
         scored.append((passage_id, score / (1 + priors.recency + priors.use)))
     return sorted(scored, key=lambda pair: (-pair[1], pair[0]))

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from engine.errors import EngineError
 from engine.text.tokenize import analyzer
 from engine.types import (
+    Beside,
     Candidate,
     Health,
     Match,
@@ -122,10 +123,14 @@ class ListedPassages:
     """A ``PassageSource`` over passages and places that are given."""
 
     def __init__(
-        self, passages: Sequence[Passage], places: Mapping[int, Place] | None = None
+        self,
+        passages: Sequence[Passage],
+        places: Mapping[int, Place] | None = None,
+        beside: Mapping[int, Beside] | None = None,
     ) -> None:
         self._passages = {one.id: one for one in passages}
         self._places = places or {}
+        self._beside = beside or {}
         self.dated_ids: list[int] = []
 
     def load(self, ids: Collection[int]) -> Mapping[int, Passage]:
@@ -136,11 +141,17 @@ class ListedPassages:
         """Highest ids first."""
         return sorted(self._passages, reverse=True)[:limit]
 
-    def places(
-        self, ids: Collection[int], scope: Scope, *, with_turns: bool = True
-    ) -> Mapping[int, Place]:
+    def places(self, ids: Collection[int]) -> Mapping[int, Place]:
         """The places given; others are English and stand nowhere."""
         return {key: self._places.get(key, Place("latin", 1)) for key in ids}
+
+    def beside(self, ids: Collection[int], scope: Scope) -> Mapping[int, Beside]:
+        """The neighbours given."""
+        return {key: self._beside[key] for key in ids if key in self._beside}
+
+    def uses(self, ids: Collection[int]) -> Mapping[int, int]:
+        """Nothing was ever used."""
+        return {}
 
     def dated(self, scope: Scope, start_ms: int, end_ms: int, limit: int) -> list[int]:
         """Whatever ``dated_ids`` says."""

@@ -6,44 +6,39 @@ from engine.rank.conversation import converse, neighbours
 from engine.types import Place
 
 
-def turn(
-    speaker: str = "", *, session: str = "s", before: int | None = None, after: int | None = None
-) -> Place:
-    return Place("latin", 1, session, speaker, before=before, after=after)
+def turn(speaker: str = "", *, session: str = "s") -> Place:
+    return Place("latin", 1, session, speaker)
 
 
 def order(
     scores: list[tuple[int, float]], places: dict[int, Place], query: str = "what"
 ) -> list[int]:
-    return [passage_id for passage_id, _ in converse(scores, places, query)]
+    return [passage_id for passage_id, _ in converse(scores, places, {}, query)]
 
 
 def test_without_sessions_the_order_and_the_scores_stay() -> None:
     scores = [(1, 0.9), (2, 0.4)]
     places = {1: turn("Ana", session=""), 2: turn("Bo", session="")}
-    assert converse(scores, places, "what did Bo say") == scores
+    assert converse(scores, places, {}, "what did Bo say") == scores
 
 
 def test_a_turn_between_two_good_turns_comes_in() -> None:
-    places = {
-        1: turn(after=2),
-        2: turn(before=1, after=3),
-        3: turn(before=2),
-        9: turn(session="other"),
-    }
-    found = converse([(1, 0.9), (3, 0.9), (9, 0.1)], places, "what")
+    places = {1: turn(), 2: turn(), 3: turn(), 9: turn(session="other")}
+    beside = {1: (None, 2), 3: (2, None), 9: (None, None)}
+    found = converse([(1, 0.9), (3, 0.9), (9, 0.1)], places, beside, "what")
     assert 2 in dict(found)
     assert dict(found)[2] > dict(found)[9]
     assert all(0 <= score <= 1 for _, score in found)
 
 
 def test_neighbours_are_named_once_and_only_when_unknown() -> None:
-    places = {1: turn(after=2), 3: turn(before=2, after=1)}
-    assert neighbours(places) == {2}
+    places = {1: turn(), 3: turn()}
+    assert neighbours({1: (None, 2), 3: (2, 1)}, places) == {2}
 
 
 def test_a_neighbour_without_a_place_is_left_out() -> None:
-    assert order([(1, 1.0)], {1: turn(before=7)}) == [1]
+    found = converse([(1, 1.0)], {1: turn()}, {1: (7, None)}, "what")
+    assert [passage_id for passage_id, _ in found] == [1]
 
 
 def test_the_better_session_lifts_its_turns() -> None:

@@ -18,6 +18,7 @@ from engine.testing.fake_tiers import (
 )
 from engine.testing.fakes import FakeEmbedding
 from engine.types import (
+    Beside,
     Candidate,
     Fusion,
     Health,
@@ -36,10 +37,17 @@ SCOPE = Scope(now_ms=1_700_000_000_000, owners=frozenset({1}))
 TEXTS = {1: "green tea in the morning", 2: "coffee at noon", 3: "the staging server"}
 
 
-def tiers(keyword: Scores, vector: Scores, *, places: dict[int, Place] | None = None) -> Tiers:
+def tiers(
+    keyword: Scores,
+    vector: Scores,
+    *,
+    places: dict[int, Place] | None = None,
+    beside: dict[int, Beside] | None = None,
+) -> Tiers:
+    passages = [passage(key, text) for key, text in TEXTS.items()]
     return Tiers(
         keyword=ListedKeywords(keyword),
-        passages=ListedPassages([passage(key, text) for key, text in TEXTS.items()], places),
+        passages=ListedPassages(passages, places, beside),
         source=FakeEmbedding(),
         store=ListedVectors(vector),
     )
@@ -116,8 +124,8 @@ def test_a_phrase_binds_the_vector_mode_too() -> None:
 
 
 def test_a_match_mode_lets_no_neighbour_in() -> None:
-    places = {1: Place("latin", 1, "s", after=3), 3: Place("latin", 1, "s", before=1)}
-    asked = tiers({1: 1.0}, {1: 0.9}, places=places)
+    places = {1: Place("latin", 1, "s"), 3: Place("latin", 1, "s")}
+    asked = tiers({1: 1.0}, {1: 0.9}, places=places, beside={1: (None, 3), 3: (1, None)})
     assert found(retrieve(Query("tea"), SCOPE, asked)) == [1, 3]
     assert found(retrieve(Query("tea", match=Match.ALL), SCOPE, asked)) == [1]
 

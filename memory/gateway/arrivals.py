@@ -1,7 +1,7 @@
 """How requests come in: their caller is admitted first, but a chat of a known caller loses no time.
 
-While the database is asked about a caller who was admitted a moment ago, the chat is read and its
-turn embedded. Nothing is answered and nothing leaves the machine before the caller is admitted.
+A chat of a caller who was admitted a moment ago is read first, and its turn embedded while the
+database is asked about the caller. Nothing is answered and nothing leaves the machine before that.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Arrivals:
         if known is None:
             admitted = await self.caller(asked, receive)
             return admitted, await _read(asked, receive)
-        admitting = asyncio.ensure_future(self._admissions.admit(asked.secret))
         try:
             chat = await _read(asked, receive)
+            # Begun before the database is asked: it takes longer.
             self._begin(known, chat)
         finally:
             # Who may not come in is told this before what is wrong with the chat.
-            admitted = await admitting
+            admitted = await self._admissions.admit(asked.secret)
         return admitted, chat
 
     def _begin(self, known: Admission, chat: Chat) -> None:

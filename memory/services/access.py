@@ -83,6 +83,11 @@ def read_owner(principal: Principal, reference: str | None) -> ApiKey | None:
     return None
 
 
+def is_limited_to(principal: Principal, key: ApiKey) -> bool:
+    """Whether a caller reads what belongs to a key, whatever it sends."""
+    return principal.owner == key.pk and not principal.may("manage")
+
+
 def choices(principal: Principal) -> list[ApiKey]:
     """The owners a caller may pick, the default one first."""
     keys = ApiKey.objects.order_by("-is_default", "name")

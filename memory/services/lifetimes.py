@@ -37,8 +37,11 @@ class View:
     filters: Filters | None = None
 
 
-def scope(owners: Iterable[ApiKey] | None, *, view: View) -> Scope:
-    """The scope of one retrieval now. ``owners`` None means every owner."""
+def scope(
+    owners: Iterable[ApiKey] | None, *, view: View, settings: Settings | None = None
+) -> Scope:
+    """The scope of one retrieval now. ``owners`` None means every owner; the settings are read
+    unless they were already."""
     moment = now()
     ids = None if owners is None else frozenset(owner.pk for owner in owners)
     only, left_out = _filtered(ids, view)
@@ -49,7 +52,9 @@ def scope(owners: Iterable[ApiKey] | None, *, view: View) -> Scope:
         include_shared=view.include_shared,
         session=view.session,
         types=frozenset(view.types),
-        retained_after_ms=cutoffs(wiring.settings(), moment) if view.with_retention else {},
+        retained_after_ms=(
+            cutoffs(settings or wiring.settings(), moment) if view.with_retention else {}
+        ),
         excluded=_decayed(ids, moment, include_shared=view.include_shared) | left_out,
         only=only,
     )

@@ -71,6 +71,14 @@ class RetrieveRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What a caller has read for this very retrieval: its settings, and the key that asks."""
+
+    settings: Settings
+    key: ApiKey
+
+
+@dataclass(frozen=True, slots=True)
 class RetrievalView:
     """A retrieval with the memories its hits belong to, by id.
 
@@ -94,7 +102,11 @@ class RetrievalView:
 
 
 def retrieve(
-    principal: Principal, request: RetrieveRequest, *, purpose: Purpose = "preview"
+    principal: Principal,
+    request: RetrieveRequest,
+    *,
+    purpose: Purpose = "preview",
+    known: Known | None = None,
 ) -> RetrievalView:
     """Find what a request asks for.
 
@@ -110,26 +122,30 @@ def retrieve(
 
             view = searching.retrieve(principal, request, purpose)
         else:
-            view = retrieve_here(principal, request, purpose=purpose)
+            view = retrieve_here(principal, request, purpose=purpose, known=known)
         span.set("retrieval.tier", view.retrieval.tier.value)
         span.set("retrieval.hits", len(view.retrieval.hits))
     return view
 
 
 def retrieve_here(
-    principal: Principal, request: RetrieveRequest, *, purpose: Purpose = "preview"
+    principal: Principal,
+    request: RetrieveRequest,
+    *,
+    purpose: Purpose = "preview",
+    known: Known | None = None,
 ) -> RetrievalView:
     """The same from what our own tables hold, whoever is primary."""
     access.require(principal, "read")
     started = time.perf_counter()
-    owners = owners_of(principal, request)
+    owners = owners_of(principal, request, known)
     check(request)
-    scope = scope_of(request, owners, with_retention=purpose != "evaluate")
+    serving = serving_now(known.settings if known else None)
+    scope = scope_of(request, owners, serving.chosen, with_retention=purpose != "evaluate")
     uses_vectors = request.mode in (Mode.VECTOR, Mode.HYBRID)
-    serving = serving_now()
     if uses_vectors and serving.index and serving.source and serving.can_backfill:
         embedding.backfill(scope, serving.index, serving.source, budget_ms=BACKFILL_MS)
-    reader = PassageReader()
+    reader = PassageReader(wiring.passages_read, keys=owners or ())
     wait_s = None if purpose == "evaluate" else LOADING_WAIT_S * uses_vectors
     used = tiers(reader, wait_s=wait_s, serving=serving)
     retrieval = run(query_of(request), scope, used)
@@ -196,7 +212,11 @@ def _memories(reader: PassageReader, hits: Iterable[Hit]) -> dict[str, Memory]:
 
 
 def scope_of(
-    request: RetrieveRequest, owners: list[ApiKey] | None, *, with_retention: bool = True
+    request: RetrieveRequest,
+    owners: list[ApiKey] | None,
+    settings: Settings | None = None,
+    *,
+    with_retention: bool = True,
 ) -> Scope:
     """What a request may see of its owners now."""
     view = lifetimes.View(
@@ -207,7 +227,7 @@ def scope_of(
         with_expired=request.with_expired,
         filters=request.filters,
     )
-    return lifetimes.scope(owners, view=view)
+    return lifetimes.scope(owners, view=view, settings=settings)
 
 
 def query_of(request: RetrieveRequest) -> Query:
@@ -238,9 +258,9 @@ class Serving:
         return self.has_marks and self.source is not None and self.source.is_loaded
 
 
-def serving_now() -> Serving:
-    """What serves at this moment."""
-    chosen = wiring.settings()
+def serving_now(settings: Settings | None = None) -> Serving:
+    """What serves at this moment; the settings are read unless they were already."""
+    chosen = settings or wiring.settings()
     index = embedding.active_index()
     source = wiring.source_for(index, chosen) if index else None
     has_marks = index is not None and index.marks.exists()
@@ -324,8 +344,12 @@ def _notes(index: VectorIndex | None) -> tuple[Degraded, ...]:
     return (Degraded("vector", "partial", message),)
 
 
-def owners_of(principal: Principal, request: RetrieveRequest) -> list[ApiKey] | None:
+def owners_of(
+    principal: Principal, request: RetrieveRequest, known: Known | None = None
+) -> list[ApiKey] | None:
     """Whose memories a request searches; None for those of every owner."""
+    if known and access.is_limited_to(principal, known.key):
+        return [known.key]
     if request.all_owners and access.may_name_owners(principal):
         return None
     owner = access.read_owner(principal, request.owner)

@@ -9,7 +9,7 @@ from typing import Final
 from engine.retrieve import retrieve as run
 from engine.text.match import Matcher
 from engine.text.tokenize import analyzer
-from engine.types import Match, Passage, Place, Retrieval, Scope, Stage, StageEntry
+from engine.types import Beside, Match, Passage, Place, Retrieval, Scope, Stage, StageEntry
 from memory.models import VectorMark
 from memory.passage_reader import PassageReader
 from memory.services import embedding
@@ -64,12 +64,17 @@ class _Only:
         """Newest passages, all of them."""
         return self._reader.recent(scope, limit)
 
-    def places(
-        self, ids: Collection[int], scope: Scope, *, with_turns: bool = True
-    ) -> Mapping[int, Place]:
+    def places(self, ids: Collection[int]) -> Mapping[int, Place]:
         """Places of the known ones among some ids."""
-        known = [passage_id for passage_id in ids if passage_id in self._known]
-        return self._reader.places(known, scope, with_turns=with_turns)
+        return self._reader.places([key for key in ids if key in self._known])
+
+    def beside(self, ids: Collection[int], scope: Scope) -> Mapping[int, Beside]:
+        """Neighbours of the known ones among some ids."""
+        return self._reader.beside([key for key in ids if key in self._known], scope)
+
+    def uses(self, ids: Collection[int]) -> Mapping[int, int]:
+        """Uses of the known ones among some ids."""
+        return self._reader.uses([key for key in ids if key in self._known])
 
     def dated(self, scope: Scope, start_ms: int, end_ms: int, limit: int) -> list[int]:
         """Passages of a span of time, all of them."""

@@ -29,8 +29,7 @@ def _passage(memory: Memory) -> int:
 
 
 def _beside(memory: Memory, scope: Scope) -> tuple[int | None, int | None]:
-    place = PassageReader().places([_passage(memory)], scope)[_passage(memory)]
-    return place.before, place.after
+    return PassageReader().beside([_passage(memory)], scope)[_passage(memory)]
 
 
 def test_turns_of_one_moment_follow_one_another_as_stored(
@@ -82,5 +81,6 @@ def test_places_of_very_many_passages_are_read_at_once(
     alice: Principal, remember: Remember
 ) -> None:
     memory = remember(alice, "one of many", session_id="s")
-    places = PassageReader().places(range(40_000), _scope(alice))
-    assert _passage(memory) in places
+    reader = PassageReader()
+    assert _passage(memory) in reader.places(range(40_000))
+    assert _passage(memory) in reader.beside(range(40_000), _scope(alice))

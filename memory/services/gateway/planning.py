@@ -153,7 +153,8 @@ def _retrieved(admission: Admission, ask: Ask, query: str, purpose: Purpose) -> 
     )
     # To chat with its own memories is what the scope ``chat`` is for.
     reader = replace(admission.principal, scopes=admission.principal.scopes | {"read"} - {"manage"})
-    return retrieval.retrieve(reader, request, purpose=purpose)
+    known = retrieval.Known(admission.memory, admission.key)
+    return retrieval.retrieve(reader, request, purpose=purpose, known=known)
 
 
 def _notes(view: RetrievalView) -> list[Note]:
