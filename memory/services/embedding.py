@@ -17,7 +17,7 @@ from engine.protocols import EmbeddingSource
 from engine.text.template import embedded_text
 from engine.types import Matrix, Purpose, Scope
 from engine.types import Passage as EnginePassage
-from memory import jobs, local_stores, wiring
+from memory import jobs, local_stores, planner, wiring
 from memory.clock import now
 from memory.models import Job, Passage, VectorIndex, VectorMark
 from memory.moment import one_moment
@@ -131,6 +131,7 @@ def fill(context: jobs.JobContext) -> dict[str, int]:
     if index is not None:
         _keep(index, context)
         indexes.switch(index)
+    planner.learn(processed)
     pending = index.marks.count() if index else Passage.objects.count()
     context.progress(processed, processed + pending, force=True)
     return {"processed": processed, "errors": errors, "pending": pending}
