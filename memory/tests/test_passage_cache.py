@@ -12,13 +12,14 @@ from django.test.utils import CaptureQueriesContext
 
 from engine.types import Beside, MemoryType, Scope
 from memory import wiring
-from memory.models import Memory, Passage
+from memory.models import Memory
 from memory.passage_cache import MANY, PassageCache
 from memory.passage_reader import PassageReader
 from memory.principal import Principal
-from memory.services import access, lifetimes, memories
+from memory.services import access, memories
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Remember
+from memory.tests.standing import passage_of, scope_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
@@ -36,16 +37,6 @@ def said(alice: Principal, remember: Remember) -> list[Memory]:
         remember(alice, f"turn {n}", session_id="s", occurred_at=MOMENT + timedelta(hours=n))
         for n in range(3)
     ]
-
-
-def scope_of(principal: Principal, **narrowed: Any) -> Scope:
-    owner = access.read_owner(principal, None)
-    assert owner is not None
-    return lifetimes.scope([owner], view=lifetimes.View(**narrowed))
-
-
-def passage_of(memory: Memory) -> int:
-    return Passage.objects.get(memory=memory).pk
 
 
 def read(cache: PassageCache | None, *rows: Memory) -> list[str]:

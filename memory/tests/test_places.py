@@ -8,28 +8,18 @@ from typing import Any
 import pytest
 
 from engine.types import MemoryType, Scope
-from memory.models import Memory, Passage
+from memory.models import Memory
 from memory.passage_reader import PassageReader
 from memory.principal import Principal
-from memory.services import access, lifetimes
 from memory.tests.asking import days_ago
 from memory.tests.conftest import Remember
+from memory.tests.standing import passage_of, scope_of
 
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
 
 
-def _scope(principal: Principal, **narrowed: Any) -> Scope:
-    owner = access.read_owner(principal, None)
-    assert owner is not None
-    return lifetimes.scope([owner], view=lifetimes.View(**narrowed))
-
-
-def _passage(memory: Memory) -> int:
-    return Passage.objects.get(memory=memory).pk
-
-
 def _beside(memory: Memory, scope: Scope) -> tuple[int | None, int | None]:
-    return PassageReader().beside([_passage(memory)], scope)[_passage(memory)]
+    return PassageReader().beside([passage_of(memory)], scope)[passage_of(memory)]
 
 
 def test_turns_of_one_moment_follow_one_another_as_stored(
@@ -37,12 +27,12 @@ def test_turns_of_one_moment_follow_one_another_as_stored(
 ) -> None:
     late = remember(alice, "late", session_id="s", occurred_at=datetime(2026, 5, 2, tzinfo=UTC))
     said = [remember(alice, f"turn {n}", session_id="s", occurred_at=MOMENT) for n in range(3)]
-    first, second, third = map(_passage, said)
-    scope = _scope(alice)
+    first, second, third = map(passage_of, said)
+    scope = scope_of(alice)
     assert [_beside(memory, scope) for memory in said] == [
         (None, second),
         (first, third),
-        (second, _passage(late)),
+        (second, passage_of(late)),
     ]
     assert _beside(late, scope) == (third, None)
 
@@ -64,9 +54,9 @@ def test_a_turn_that_the_scope_does_not_see_is_no_neighbour(
         fields = {"session_id": "s", "occurred_at": MOMENT} | changes
         said.append(remember(alice, f"turn {place}", **fields))
     first, _unseen, last = said
-    scope = _scope(alice, types=(MemoryType.FACTUAL,))
-    assert _beside(first, scope) == (None, _passage(last))
-    assert _beside(last, scope) == (_passage(first), None)
+    scope = scope_of(alice, types=(MemoryType.FACTUAL,))
+    assert _beside(first, scope) == (None, passage_of(last))
+    assert _beside(last, scope) == (passage_of(first), None)
 
 
 def test_another_owners_turn_is_no_neighbour_even_where_both_are_shared_with_all(
@@ -74,7 +64,7 @@ def test_another_owners_turn_is_no_neighbour_even_where_both_are_shared_with_all
 ) -> None:
     own = remember(alice, "own", session_id="s", occurred_at=MOMENT)
     remember(manager, "shared", session_id="s", occurred_at=MOMENT, is_shared=True)
-    assert _beside(own, _scope(alice, include_shared=True)) == (None, None)
+    assert _beside(own, scope_of(alice, include_shared=True)) == (None, None)
 
 
 def test_places_of_very_many_passages_are_read_at_once(
@@ -82,5 +72,5 @@ def test_places_of_very_many_passages_are_read_at_once(
 ) -> None:
     memory = remember(alice, "one of many", session_id="s")
     reader = PassageReader()
-    assert _passage(memory) in reader.places(range(40_000))
-    assert _passage(memory) in reader.beside(range(40_000), _scope(alice))
+    assert passage_of(memory) in reader.places(range(40_000))
+    assert passage_of(memory) in reader.beside(range(40_000), scope_of(alice))
